@@ -162,7 +162,7 @@ func (a *agent) run(launch string) {
 	}
 	go a.keyboard()
 	if a.mood.trust {
-		a.ask("trust", "startup", dialog{Dialog: actor.Dialog{Title: "Accessing workspace:", Question: "Is this a project you trust? trust this folder",
+		ask(a, "trust", "startup", dialog{Dialog: actor.Dialog{Title: "Accessing workspace:", Question: "Is this a project you trust? trust this folder",
 			Choices: []string{"Yes, I trust this folder", "No, exit"}}})
 		if a.mood.forgets {
 			a.prompt = ""
@@ -178,7 +178,7 @@ func (a *agent) run(launch string) {
 	if !a.cli.late {
 		a.introduce()
 	}
-	a.holdStart()
+	holdStart(a)
 	a.ready = true
 	if a.cli.live != nil {
 		a.cli.live(a)
@@ -220,7 +220,7 @@ func (a *agent) read(path string) error {
 	if a.session == "" {
 		return errors.New("no session")
 	}
-	a.w.afterLaunch(a)
+	afterLaunch(a.w, a)
 	return nil
 }
 

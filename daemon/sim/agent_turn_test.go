@@ -128,7 +128,7 @@ func (a *agent) surprise() {
 	go func() {
 		a.do("opens a dialog over a text", 0, a.mood.hands)
 		if a.dialog == nil && !a.busy() && !a.leaving {
-			a.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		}
 	}()
 }
@@ -139,7 +139,7 @@ func (a *agent) answersDialog(in tmuxtest.Input) bool {
 	if d == nil || d.exit {
 		return false
 	}
-	return in.Text != "" || in.Key == tmux.Enter && !(d.limit && d.Selected == stopTrying) && !a.chosenAtASeat(d)
+	return in.Text != "" || in.Key == tmux.Enter && !(d.limit && d.Selected == stopTrying) && !chosenAtASeat(a, d)
 }
 
 // keyboard handles typed inputs until the agent ends.
@@ -171,7 +171,7 @@ func (a *agent) press() {
 func (a *agent) key(in tmuxtest.Input) {
 	switch {
 	case a.dialog != nil:
-		a.keyInDialog(in.Key)
+		keyInDialog(a, in.Key)
 	case in.Text != "" && a.cli.rt.Can.LosesPastes && a.odd("paste lost", a.mood.swallow/2):
 	case in.Text != "" && a.cli.plain:
 		a.composer.Text, a.composer.Pasted = a.composer.Text+in.Text, true
@@ -202,11 +202,11 @@ func (a *agent) submit(prompt string) {
 		a.given = a.given[:len(a.given)-1]
 		a.composer.Text = prompt
 	case text == a.cli.rt.Can.ExitText:
-		a.w.beforeExit(a)
+		beforeExit(a.w, a)
 		go a.exit()
 	case a.cli != claudeCLI:
 		a.given = a.given[:len(a.given)-1]
-		if a.cli == opencodeCLI && a.stored() == nil {
+		if a.cli == opencodeCLI && stored(a) == nil {
 			return // it begins a session of its own, which nobody follows
 		}
 		a.accept(text) // its hook comes with its turn
@@ -249,7 +249,7 @@ func (a *agent) exit() {
 		a.do("waits for the dialog of another", time.Second, time.Second)
 	}
 	if a.tasks > 0 {
-		choice := a.ask("exit", "waiting", dialog{exit: true, Dialog: actor.Dialog{
+		choice := ask(a, "exit", "waiting", dialog{exit: true, Dialog: actor.Dialog{
 			Title: "Background work is running", Question: "Exit anyway?", Choices: []string{"Exit and stop tasks", "Stay"}}})
 		if choice != 0 || a.leaving {
 			return
@@ -286,9 +286,9 @@ func (a *agent) turn(j job) {
 	if j.from != notification {
 		a.givenIn = a.promptID
 	}
-	refused := a.refusesPrompt(j)
+	refused := refusesPrompt(a, j)
 	if !refused {
-		a.tries()
+		tries(a)
 	}
 	a.register("busy")
 	a.frame.Working = "Thinking"
@@ -303,7 +303,7 @@ func (a *agent) turn(j job) {
 		}
 	}
 	if refused {
-		a.dropPrompt(j.prompt)
+		dropPrompt(a, j.prompt)
 		return
 	}
 	prompt, active := j.prompt, false
@@ -317,13 +317,13 @@ func (a *agent) turn(j job) {
 			a.hook(hooks.Interrupt, nil)
 			return
 		}
-		if a.refuses(ctx) {
+		if refuses(a, ctx) {
 			a.w.trace.note(a.owner.name, "turn ends, which the API has refused: %v", context.Cause(ctx))
 			a.over(turnInterrupted, "")
 			a.hook(hooks.Interrupt, nil)
 			return
 		}
-		if l := a.limit(); l != nil && a.cli.box && a.keepTrying(l) {
+		if l := limit(a); l != nil && a.cli.box && keepTrying(a, l) {
 			a.w.trace.note(a.owner.name, "its limit is over")
 		} else if l != nil && a.cli.retry != nil {
 			a.cli.retry(ctx, a, l)
@@ -364,7 +364,7 @@ func (a *agent) take(prompt string, from origin) {
 		a.pending = slices.Delete(a.pending, i, i+1)
 	}
 	a.record("user", prompt)
-	a.w.afterTake(a, prompt, from)
+	afterTake(a.w, a, prompt, from)
 }
 
 // act is the model's part of a turn. done is false if the turn was interrupted.
@@ -471,7 +471,7 @@ func (a *agent) permission(ctx context.Context) bool {
 	}
 	d := allowsBash(command, false)
 	go a.remind(d)
-	choice := a.askIn("permission", "waiting", d)
+	choice := askIn(a, "permission", "waiting", d)
 	a.denied = choice != 0
 	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil

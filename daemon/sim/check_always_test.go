@@ -35,7 +35,7 @@ func newChecks() checks {
 
 // afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies
 // the other hosts, as the database does.
-func (w *world) afterCommit(g *daemonRun) {
+func afterCommit(w *world, g *daemonRun) {
 	for _, h := range w.hosts {
 		if other := h.daemon; other != nil && other != g && other.listening {
 			engine.Sweep(other.d.Engine)
@@ -44,13 +44,13 @@ func (w *world) afterCommit(g *daemonRun) {
 	}
 	agents, handoffs := w.rows()
 	w.noteOwnSessions(agents)
-	w.checkPipelines(agents, handoffs)
-	w.checkHeirs(agents, handoffs)
+	checkPipelines(w, agents, handoffs)
+	checkHeirs(w, agents, handoffs)
 	w.checkDialogAnswers(agents, false)
 	open, sessions := map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
 		h := &handoffs[i]
-		w.checkHandoff(h)
+		checkHandoff(w, h)
 		if h.Open() {
 			if other := open[h.AgentID]; other != 0 {
 				w.fail("agent %d has two open handoffs: %d and %d", h.AgentID, other, h.ID)
@@ -74,7 +74,7 @@ func (w *world) afterCommit(g *daemonRun) {
 
 // checkHandoff: a handoff moves as its table says, from the phase that it was in, and its row agrees with its
 // transitions, its delivery and its record.
-func (w *world) checkHandoff(h *daemon.Handoff) {
+func checkHandoff(w *world, h *daemon.Handoff) {
 	list, err := w.lent.Transitions(context.Background(), h.ID)
 	if err != nil {
 		w.fail("%v", err)
@@ -85,7 +85,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		if !known {
 			from = daemon.Requested
 		}
-		w.checkMove(0, fmt.Sprintf("handoff %d", h.ID), string(from), string(t.To))
+		checkMove(w, 0, fmt.Sprintf("handoff %d", h.ID), string(from), string(t.To))
 		if t.From != from {
 			w.fail("handoff %d moved from %s, but was %s", h.ID, t.From, from)
 		}
@@ -105,11 +105,11 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 			w.cover(a.cli.rt.Name, "document of a copy")
 		}
 		if t.To == daemon.Completed {
-			w.checkPassed(h)
+			checkPassed(w, h)
 		}
 		if t.To == daemon.Failed {
 			w.checkTime(h)
-			w.checkCode(h)
+			checkCode(w, h)
 		}
 		w.entered[h.ID] = moment{t.At, time.Now()}
 	}
@@ -153,14 +153,14 @@ func token(d *daemon.Delivery) string {
 
 // afterTake checks a prompt that a model was given: it is not given more often than it was sent, nor is a delivery that
 // was judged as not submitted.
-func (w *world) afterTake(a *agent, prompt string, from origin) {
+func afterTake(w *world, a *agent, prompt string, from origin) {
 	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
 	list, err := w.lent.Deliveries(context.Background(), a.id, 0, 500)
 	if err != nil {
 		w.fail("%v", err)
 		return
 	}
-	w.checkStepPrompt(a, prompt)
+	checkStepPrompt(w, a, prompt)
 	w.checkGoOn(a, prompt)
 	ours := false
 	counted := map[string]int{}
@@ -170,18 +170,18 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
 			continue // a person may type behind the exit command, which makes a prompt of it
 		}
-		w.checkHeld(a, d)
+		checkHeld(w, a, d)
 		if d.State != daemon.DeliveryQueued {
 			taken = append(taken, d)
 			counted[token(d)]++
 		}
 		w.coverTaken(a, d.ID)
 		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt || d.Kind == daemon.KindSkill
-		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) && !sentOn(d, prompt) {
+		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !asked(w, list, token(d)) && !sentOn(d, prompt) {
 			w.fail("agent %d takes delivery %d, whose verdict is not_submitted (%s)", a.id, d.ID, d.Evidence)
 		}
 		if d.Kind == daemon.KindPrompt {
-			w.checkSkill(a)
+			checkSkill(w, a)
 		}
 	}
 	w.checkOnce(a, taken, prompt)
@@ -208,14 +208,14 @@ func sentOn(d *daemon.Delivery, prompt string) bool {
 }
 
 // asked reports whether another delivery of the same text was typed, and was not judged as not submitted.
-func (w *world) asked(list []daemon.Delivery, text string) bool {
+func asked(w *world, list []daemon.Delivery, text string) bool {
 	return slices.ContainsFunc(list, func(d daemon.Delivery) bool {
 		return token(&d) == text && d.State != daemon.DeliveryQueued && (d.Verdict == nil || *d.Verdict != daemon.NotSubmitted)
 	})
 }
 
 // checkGiven: a delivery with the verdict submitted was given to its agent.
-func (w *world) checkGiven(d *daemon.Delivery) {
+func checkGiven(w *world, d *daemon.Delivery) {
 	if d.Verdict == nil || *d.Verdict != daemon.Submitted || d.Kind == daemon.KindExit {
 		return
 	}
@@ -234,7 +234,7 @@ func (a *agent) aboutToTake(d *daemon.Delivery) bool {
 }
 
 // checkSkill: an agent gets its skill before its injection prompt.
-func (w *world) checkSkill(a *agent) {
+func checkSkill(w *world, a *agent) {
 	row, err := w.lent.Agent(context.Background(), a.id)
 	if err != nil {
 		w.fail("%v", err)
@@ -244,7 +244,7 @@ func (w *world) checkSkill(a *agent) {
 }
 
 // afterLaunch: no two processes are the same agent, and the only heir of a handoff starts after its predecessor has ended. It is called when a process has read its launch file.
-func (w *world) afterLaunch(a *agent) {
+func afterLaunch(w *world, a *agent) {
 	w.trace.note(a.owner.name, "is agent %d", a.id)
 	w.cover(a.cli.rt.Name, "launch")
 	for _, b := range w.agents {
@@ -261,21 +261,21 @@ func (w *world) afterLaunch(a *agent) {
 }
 
 // beforeExit checks the end of an agent to which somebody has submitted /exit.
-func (w *world) beforeExit(a *agent) { w.checkEnd(a, "was told to exit") }
+func beforeExit(w *world, a *agent) { checkEnd(w, a, "was told to exit") }
 
 // beforeKill checks the end of a process that a daemon is about to signal or kill.
-func (w *world) beforeKill(g *daemonRun, pid int, how string) {
+func beforeKill(w *world, g *daemonRun, pid int, how string) {
 	w.trace.note(g.name, "ends process %d: %s", pid-tmuxtest.AbovePID, how)
 	for _, a := range w.agents {
 		if a.h == g.h && a.proc.PID == pid && !a.dead {
-			w.checkEnd(a, how)
+			checkEnd(w, a, how)
 		}
 	}
 }
 
 // checkEnd: a daemon ends a process because somebody asked for it, or because the agent's handoff is recorded and the
 // agent was given nothing since.
-func (w *world) checkEnd(a *agent, how string) {
+func checkEnd(w *world, a *agent, how string) {
 	if a.id == 0 {
 		return // the process has not read its launch file yet
 	}
@@ -301,8 +301,8 @@ func (w *world) checkEnd(a *agent, how string) {
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
 	case handoffs[i].HeirsFirst() && slices.ContainsFunc(handoffs[i].Heirs, func(heir daemon.HandoffHeir) bool { return heir.Phase != daemon.Completed }):
 		w.fail("agent %d is ended (%s) by handoff %d before all heirs are briefed", a.id, how, handoffs[i].ID)
-	case a.tasks > 0 && w.awaited(&row) > 0:
-		w.fail("agent %d is ended (%s) by handoff %d although %d tasks run in its background, as its last Stop has told", a.id, how, handoffs[i].ID, w.awaited(&row))
+	case a.tasks > 0 && awaited(w, &row) > 0:
+		w.fail("agent %d is ended (%s) by handoff %d although %d tasks run in its background, as its last Stop has told", a.id, how, handoffs[i].ID, awaited(w, &row))
 	case len(a.pending) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d although a prompt has not reached its model yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
 	case a.stop != nil && a.working != "" && a.retries == nil: // a turn that waits for the end of a limit is given up, as the policy says
@@ -315,7 +315,7 @@ func (w *world) checkEnd(a *agent, how string) {
 }
 
 // beforePaste: the instruction of a cancelled handoff is not typed. It is called before a daemon types into a pane.
-func (w *world) beforePaste(g *daemonRun, a *agent, ref tmux.Ref, text string) {
+func beforePaste(w *world, g *daemonRun, a *agent, ref tmux.Ref, text string) {
 	if a == nil || a.ref != ref || a.dead {
 		return // the terminal refuses it
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // finished reports whether nothing is left to do.
-func (w *world) finished() bool {
+func finished(w *world) bool {
 	if w.busy > 0 {
 		return false
 	}
@@ -24,8 +24,8 @@ func (w *world) finished() bool {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.openDeliveries(a)
-		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) || w.undecided(a) || a.DialogAnswer != nil && a.DialogAnswer.Open() {
+		open, err := openDeliveries(w, a)
+		if err != nil || len(open) > 0 || underway(w, a) || w.waitsForLimit(a) || w.undecided(a) || a.DialogAnswer != nil && a.DialogAnswer.Open() {
 			return false
 		}
 	}
@@ -34,18 +34,18 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
-	return len(w.openPermissions()) == 0 && w.pipelinesFinished()
+	return len(w.openPermissions()) == 0 && pipelinesFinished(w)
 }
 
 // underway reports whether an agent is about to start or to stop. An agent that starts takes a while to read its launch
 // file.
-func (w *world) underway(a *daemon.Agent) bool {
+func underway(w *world, a *daemon.Agent) bool {
 	starts := a.Managed && a.SpawnedAt == nil || a.State == daemon.Starting && w.process(a.ID) == nil
 	return a.Active() && (starts || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed)
 }
 
 // unfinished reports everything that should have ended by now.
-func (w *world) unfinished() {
+func unfinished(w *world) {
 	agents, handoffs := w.rows()
 	w.checkDialogAnswers(agents, true)
 	for i := range handoffs {
@@ -55,7 +55,7 @@ func (w *world) unfinished() {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.openDeliveries(a)
+		open, err := openDeliveries(w, a)
 		if err != nil {
 			w.fail("%v", err)
 		}
@@ -68,7 +68,7 @@ func (w *world) unfinished() {
 		if w.undecided(a) {
 			w.fail("nobody has decided whether agent %d has read its handoff %s after the last fault", a.ID, patience)
 		}
-		if w.underway(a) {
+		if underway(w, a) {
 			w.fail("agent %d is still starting or stopping (%q) %s after the last fault", a.ID, a.StopStage, patience)
 		}
 	}
@@ -83,24 +83,24 @@ func (w *world) unfinished() {
 	for _, p := range w.openPermissions() {
 		w.fail("permission %d of agent %d is still %s %s after the last fault: %+v", p.ID, p.AgentID, p.State, patience, p)
 	}
-	w.pipelinesUnfinished()
+	pipelinesUnfinished(w)
 	if len(w.failures) == 0 {
 		w.fail("people still wait for something %s after the last fault", patience)
 	}
 }
 
 // ended checks what must be true when nothing goes wrong any more and nothing is left to do.
-func (w *world) ended() {
+func ended(w *world) {
 	agents, handoffs := w.rows()
-	events := w.log()
+	events := log(w)
 	w.checkPlaces(agents)
 	for i := range agents {
-		w.checkAgent(&agents[i], events)
+		checkAgent(w, &agents[i], events)
 	}
 	for i := range handoffs {
 		h := &handoffs[i]
-		w.checkLog(h, events)
-		w.checkOutgoing(h, agents)
+		checkLog(w, h, events)
+		checkOutgoing(w, h, agents)
 		for _, id := range h.SuccessorIDs() { // checkOnce says that none gets it twice
 			if h.Phase == daemon.Completed && w.process(id) != nil && w.takes[takeKey(id, h.Ref)] == 0 {
 				w.fail("handoff %d is completed, but agent %d never got its prompt", h.ID, id)
@@ -111,12 +111,12 @@ func (w *world) ended() {
 	w.checkLimits(agents, handoffs, events)
 	w.checkReading(agents, events)
 	w.checkPermissions()
-	w.checkResumed(agents, events)
+	checkResumed(w, agents, events)
 	w.ownEnded()
 	w.checkCompact(agents)
-	w.checkMessages(agents, events)
-	w.checkDropped(agents, handoffs, events)
-	w.pipelinesEnded(agents, events)
+	checkMessages(w, agents, events)
+	checkDropped(w, agents, handoffs, events)
+	pipelinesEnded(w, agents, events)
 	w.treesEnded(events)
 	for i := range events {
 		switch e := &events[i]; e.Type {
@@ -133,7 +133,7 @@ func (w *world) ended() {
 }
 
 // log returns the whole event log.
-func (w *world) log() (all []event.Event) {
+func log(w *world) (all []event.Event) {
 	for after := int64(0); ; {
 		page, err := w.lent.Events(context.Background(), event.Filter{After: after, Limit: 500})
 		if err != nil {
@@ -148,7 +148,7 @@ func (w *world) log() (all []event.Event) {
 }
 
 // checkAgent: an agent is active if and only if its process runs, and the log has its end once.
-func (w *world) checkAgent(a *daemon.Agent, events []event.Event) {
+func checkAgent(w *world, a *daemon.Agent, events []event.Event) {
 	p := w.process(a.ID)
 	if a.Active() && p == nil {
 		w.fail("agent %d is %s, but its process has ended", a.ID, a.State)
@@ -172,7 +172,7 @@ var phases = []daemon.Phase{
 }
 
 // checkLog: each move of a handoff has its event, in order, and each failure is an alert.
-func (w *world) checkLog(h *daemon.Handoff, events []event.Event) {
+func checkLog(w *world, h *daemon.Handoff, events []event.Event) {
 	moves, err := w.lent.Transitions(context.Background(), h.ID)
 	if err != nil {
 		w.fail("%v", err)

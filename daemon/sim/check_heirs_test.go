@@ -16,7 +16,7 @@ type heirSlot struct {
 
 // checkHeirs: a handoff has heirs, and an agent is one heir of one handoff. Of the active successors of an agent at most one is
 // not one of those that were to be briefed before its end. An heir is briefed once and for good, by the prompt that it was sent.
-func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
+func checkHeirs(w *world, agents []daemon.Agent, handoffs []daemon.Handoff) {
 	slots, first := map[int64]heirSlot{}, map[int64]bool{}
 	for i := range handoffs {
 		h := &handoffs[i]
@@ -32,12 +32,12 @@ func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
 				}
 				slots[*heir.AgentID], first[*heir.AgentID] = slot, h.HeirsFirst()
 			}
-			w.checkBriefed(h, slot, heir)
+			checkBriefed(w, h, slot, heir)
 		}
 		if h.HeirsFirst() {
-			w.checkOver(h)
+			checkOver(w, h)
 		} else {
-			w.checkOnlyHeir(h)
+			checkOnlyHeir(w, h)
 		}
 	}
 	alone := map[int64]int64{}
@@ -55,7 +55,7 @@ func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
 
 // checkOnlyHeir: the phases of an heir that comes after the end of the agent are those of the handoff, and the handoff's row names
 // the heir and its prompt, for a daemon of the last release.
-func (w *world) checkOnlyHeir(h *daemon.Handoff) {
+func checkOnlyHeir(w *world, h *daemon.Handoff) {
 	heir := &h.Heirs[0]
 	same := func(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 	switch {
@@ -69,7 +69,7 @@ func (w *world) checkOnlyHeir(h *daemon.Handoff) {
 }
 
 // checkBriefed: an heir is briefed if and only if its prompt was taken, and it stays so.
-func (w *world) checkBriefed(h *daemon.Handoff, slot heirSlot, heir *daemon.HandoffHeir) {
+func checkBriefed(w *world, h *daemon.Handoff, slot heirSlot, heir *daemon.HandoffHeir) {
 	if was := w.briefed[slot]; was != 0 && (heir.Phase != daemon.Completed || heir.AgentID == nil || *heir.AgentID != was) {
 		w.fail("heir %d of handoff %d was briefed as agent %d, and is %q now", slot.heir, h.ID, was, heir.Phase)
 	}
@@ -91,7 +91,7 @@ func (w *world) checkBriefed(h *daemon.Handoff, slot heirSlot, heir *daemon.Hand
 }
 
 // checkOver: a handoff leaves its heirs only when all are briefed; it fails among them only when none is under way.
-func (w *world) checkOver(h *daemon.Handoff) {
+func checkOver(w *world, h *daemon.Handoff) {
 	allowed := []daemon.Phase{daemon.Completed}
 	switch {
 	case h.Phase == daemon.Failed && h.Error != nil && h.Error.Phase == daemon.BriefingHeirs:
@@ -107,7 +107,7 @@ func (w *world) checkOver(h *daemon.Handoff) {
 }
 
 // checkOutgoing: the outgoing agent of a completed handoff to heirs has ended unless it is kept.
-func (w *world) checkOutgoing(h *daemon.Handoff, agents []daemon.Agent) {
+func checkOutgoing(w *world, h *daemon.Handoff, agents []daemon.Agent) {
 	if !h.HeirsFirst() {
 		return
 	}

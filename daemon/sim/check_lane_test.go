@@ -53,7 +53,7 @@ func (s *seen) noteCommit(lane string) {
 
 // checkIntention: a lane that commits the intention to type has read the agent as idle, registered and not asked to
 // stop.
-func (w *world) checkIntention(g *daemonRun, lane string, d *daemon.Delivery, was *daemon.Delivery) {
+func checkIntention(w *world, g *daemonRun, lane string, d *daemon.Delivery, was *daemon.Delivery) {
 	if d.State != daemon.DeliveryTyping || was == nil || was.State != daemon.DeliveryQueued {
 		return
 	}
@@ -64,7 +64,7 @@ func (w *world) checkIntention(g *daemonRun, lane string, d *daemon.Delivery, wa
 }
 
 // before returns the stored rows of the deliveries that a change is about to write.
-func (w *world) before(c *daemon.Change) map[int64]*daemon.Delivery {
+func before(w *world, c *daemon.Change) map[int64]*daemon.Delivery {
 	was := map[int64]*daemon.Delivery{}
 	for _, d := range c.Deliveries {
 		if row, err := w.lent.Delivery(ctx(), d.ID); err == nil {
@@ -76,12 +76,12 @@ func (w *world) before(c *daemon.Change) map[int64]*daemon.Delivery {
 
 // checkVerdicts: a transaction that writes a delivery's verdict appends an event about it, of the delivery or of its
 // handoff.
-func (w *world) checkVerdicts(c *daemon.Change) {
+func checkVerdicts(w *world, c *daemon.Change) {
 	for _, d := range c.Deliveries {
 		if d.Verdict == nil {
 			continue
 		}
-		w.checkGiven(d)
+		checkGiven(w, d)
 		if d.Kind == daemon.KindGoOn && d.EvidenceCode == daemon.EvidenceWentOn {
 			continue // the prompt that made the agent go on is told
 		}
@@ -115,7 +115,7 @@ func tells(e *event.Event, id int64) bool {
 }
 
 // checkMessages: the log has the verdict of each message once.
-func (w *world) checkMessages(agents []daemon.Agent, events []event.Event) {
+func checkMessages(w *world, agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
 		list, err := w.lent.Deliveries(ctx(), agents[i].ID, 0, 500)
 		if err != nil {
@@ -140,7 +140,7 @@ func (w *world) checkMessages(agents []daemon.Agent, events []event.Event) {
 }
 
 // checkHook: a hook that proves a delivery confirms it. was is the agent's deliveries before the hook.
-func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.Delivery, out *daemon.HookDecision) {
+func checkHook(w *world, in daemon.HookInput, tx daemon.HookTx, was []daemon.Delivery, out *daemon.HookDecision) {
 	p, err := hooks.Parse(in.Event, in.Body)
 	if err != nil {
 		w.fail("hook %s: %v", in.Event, err)
@@ -207,7 +207,7 @@ var moves = sync.OnceValues(func() (tables [3]map[string]bool, err error) {
 })
 
 // checkMove: a row moves as its table says.
-func (w *world) checkMove(table int, what, from, to string) {
+func checkMove(w *world, table int, what, from, to string) {
 	tables, err := moves()
 	if err != nil {
 		w.fail("%v", err)
@@ -217,7 +217,7 @@ func (w *world) checkMove(table int, what, from, to string) {
 }
 
 // checkCode: a handoff that failed because an agent ended has the code of that, and not of a consequence.
-func (w *world) checkCode(h *daemon.Handoff) {
+func checkCode(w *world, h *daemon.Handoff) {
 	if h.DeliveryID == nil || h.Error == nil {
 		return
 	}

@@ -67,7 +67,7 @@ func locksOf(h *house.House) (list []lock) {
 
 // checkUnlocked: no goroutine holds a mutex of a daemon while it waits in a call. Otherwise the others would wait for as
 // long as the database or tmux takes. The schedule calls checkUnlocked when all goroutines of the world are blocked.
-func (w *world) checkUnlocked() {
+func checkUnlocked(w *world) {
 	for _, h := range w.hosts {
 		if h.daemon == nil {
 			continue

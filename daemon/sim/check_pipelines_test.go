@@ -30,27 +30,27 @@ func newPipelineChecks() pipelineChecks {
 const maxRunning = 2
 
 // checkPipelines checks the pipelines after each transaction.
-func (w *world) checkPipelines(agents []daemon.Agent, handoffs []daemon.Handoff) {
+func checkPipelines(w *world, agents []daemon.Agent, handoffs []daemon.Handoff) {
 	atWork := map[string]int{}
 	for _, p := range w.pipelines() {
-		w.checkPipeline(&p)
+		checkPipeline(w, &p)
 		w.checkRoutes(&p)
 		front := p.Front()
 		for i := range p.Steps {
-			w.checkStep(&p, &p.Steps[i], i > front, agents)
+			checkStep(w, &p, &p.Steps[i], i > front, agents)
 		}
 		if p.Status == daemon.PipelineRunning {
 			if atWork[p.Host]++; atWork[p.Host] > maxRunning {
 				w.fail("pipeline %d is running on %s, and %d are running there", p.ID, p.Host, atWork[p.Host])
 			}
 		}
-		w.checkAgentsOf(&p, agents)
-		w.checkHandoffsOf(&p, handoffs)
+		checkAgentsOf(w, &p, agents)
+		checkHandoffsOf(w, &p, handoffs)
 	}
 }
 
 // checkHandoffsOf: a step that is not running has no open handoff that is not recorded yet.
-func (w *world) checkHandoffsOf(p *daemon.Pipeline, handoffs []daemon.Handoff) {
+func checkHandoffsOf(w *world, p *daemon.Pipeline, handoffs []daemon.Handoff) {
 	for i := range handoffs {
 		h := &handoffs[i]
 		for j := range p.Steps {
@@ -63,7 +63,7 @@ func (w *world) checkHandoffsOf(p *daemon.Pipeline, handoffs []daemon.Handoff) {
 
 // noteStatus appends the status of a row to its list if it is new, and checks the move. from is the status before.
 // begins are the statuses in which a row may begin.
-func (w *world) noteStatus(table int, list []string, what, now string, begins ...string) (after []string, from string) {
+func noteStatus(w *world, table int, list []string, what, now string, begins ...string) (after []string, from string) {
 	if len(list) == 0 {
 		if !slices.Contains(begins, now) {
 			w.fail("%s begins as %s", what, now)
@@ -73,12 +73,12 @@ func (w *world) noteStatus(table int, list []string, what, now string, begins ..
 	if from = list[len(list)-1]; from == now {
 		return list, from
 	}
-	w.checkMove(table, what, from, now)
+	checkMove(w, table, what, from, now)
 	return append(list, now), from
 }
 
-func (w *world) checkPipeline(p *daemon.Pipeline) {
-	list, from := w.noteStatus(1, w.statuses[p.ID], fmt.Sprintf("pipeline %d", p.ID), string(p.Status), "pending", "running")
+func checkPipeline(w *world, p *daemon.Pipeline) {
+	list, from := noteStatus(w, 1, w.statuses[p.ID], fmt.Sprintf("pipeline %d", p.ID), string(p.Status), "pending", "running")
 	w.statuses[p.ID] = list
 	if from == "failed" && p.Status != daemon.PipelineFailed {
 		if w.resumptions[p.ID]++; w.resumptions[p.ID] > w.resumed[p.ID] {
@@ -94,9 +94,9 @@ func (w *world) checkPipeline(p *daemon.Pipeline) {
 }
 
 // checkStep checks a step. later is true if a step before it has not ended.
-func (w *world) checkStep(p *daemon.Pipeline, s *daemon.Step, later bool, agents []daemon.Agent) {
+func checkStep(w *world, p *daemon.Pipeline, s *daemon.Step, later bool, agents []daemon.Agent) {
 	what := fmt.Sprintf("step %d of pipeline %d", s.OrderIndex+1, p.ID)
-	w.stepStatuses[s.ID], _ = w.noteStatus(2, w.stepStatuses[s.ID], what, string(s.Status), "pending")
+	w.stepStatuses[s.ID], _ = noteStatus(w, 2, w.stepStatuses[s.ID], what, string(s.Status), "pending")
 	started := s.Status == daemon.StepRunning || s.Status == daemon.StepDone
 	switch {
 	case later && s.Status != daemon.StepPending:
@@ -123,7 +123,7 @@ func (w *world) checkStep(p *daemon.Pipeline, s *daemon.Step, later bool, agents
 }
 
 // checkAgentsOf: at most one agent works for a pipeline, and none for a pipeline that has ended.
-func (w *world) checkAgentsOf(p *daemon.Pipeline, agents []daemon.Agent) {
+func checkAgentsOf(w *world, p *daemon.Pipeline, agents []daemon.Agent) {
 	var works []int64
 	for i := range agents {
 		if a := &agents[i]; a.PipelineID != nil && *a.PipelineID == p.ID && a.Active() && a.StopAskedAt == nil {
@@ -140,12 +140,12 @@ func (w *world) checkAgentsOf(p *daemon.Pipeline, agents []daemon.Agent) {
 
 // checkStepPrompt: an agent is given the prompt of its step at most once, and a successor never. It is called when a
 // model is given a prompt.
-func (w *world) checkStepPrompt(a *agent, prompt string) {
+func checkStepPrompt(w *world, a *agent, prompt string) {
 	row, err := w.lent.Agent(ctx(), a.id)
 	if err != nil || row.StepID == nil {
 		return
 	}
-	s := w.step(*row.PipelineID, *row.StepID)
+	s := step(w, *row.PipelineID, *row.StepID)
 	if s == nil || !runtimes.MatchesPrompt(prompt, runtimes.FirstPrompt(s.Input)) { // it need not be equal: a person may have typed behind it
 		return
 	}
@@ -157,7 +157,7 @@ func (w *world) checkStepPrompt(a *agent, prompt string) {
 	}
 }
 
-func (w *world) step(pipeline, id int64) *daemon.Step {
+func step(w *world, pipeline, id int64) *daemon.Step {
 	p, err := w.lent.Pipeline(ctx(), pipeline)
 	if err != nil {
 		w.fail("%v", err)
@@ -174,7 +174,7 @@ func (w *world) step(pipeline, id int64) *daemon.Step {
 
 // checkOutput: the output of a step is a message with which its agent ended a turn, and the agent was given the step's
 // prompt. Of a program that is known by its screen only the daemon knows no message.
-func (w *world) checkOutput(out *daemon.StepHandoff) {
+func checkOutput(w *world, out *daemon.StepHandoff) {
 	row, err := w.lent.Agent(ctx(), out.AgentID)
 	if err != nil {
 		w.fail("%v", err)
@@ -191,7 +191,7 @@ func (w *world) checkOutput(out *daemon.StepHandoff) {
 }
 
 // pipelinesFinished reports whether every pipeline has ended or waits for a person.
-func (w *world) pipelinesFinished() bool {
+func pipelinesFinished(w *world) bool {
 	return !slices.ContainsFunc(w.pipelines(), w.pipelineGoesOn)
 }
 
@@ -205,7 +205,7 @@ func (w *world) pipelineGoesOn(p daemon.Pipeline) bool {
 }
 
 // pipelinesUnfinished reports every pipeline that should have ended by now.
-func (w *world) pipelinesUnfinished() {
+func pipelinesUnfinished(w *world) {
 	for _, p := range w.pipelines() {
 		if w.pipelineGoesOn(p) {
 			w.fail("pipeline %d is still %s (%s) %s after the last fault", p.ID, p.Status, p.Note, patience)
@@ -218,7 +218,7 @@ var ofNoPipeline = []event.Type{event.AgentStuck, event.OperatorNotified, event.
 
 // pipelinesEnded: the log has each move of a pipeline and of its steps, and names the pipeline in each event of its agents. A failure is an
 // alert, nobody is reminded of what has been decided, and no agent works for a pipeline that has ended.
-func (w *world) pipelinesEnded(agents []daemon.Agent, events []event.Event) {
+func pipelinesEnded(w *world, agents []daemon.Agent, events []event.Event) {
 	statuses, steps := map[int64][]string{}, map[int64][]string{}
 	works := map[int64]int64{} // the pipeline of each agent that has one
 	for i := range agents {

@@ -7,7 +7,7 @@ import (
 
 // checkResumed checks what the daemons did by themselves for agents that had died before their start: each such agent ended with
 // its tmux server, which nobody asked for, and was seen to once.
-func (w *world) checkResumed(agents []daemon.Agent, events []event.Event) {
+func checkResumed(w *world, agents []daemon.Agent, events []event.Event) {
 	rows, resumed, told := map[int64]*daemon.Agent{}, map[int64]int{}, map[int64]int{}
 	for i := range agents {
 		rows[agents[i].ID] = &agents[i]

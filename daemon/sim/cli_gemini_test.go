@@ -28,7 +28,7 @@ var geminiCLI = &cli{
 				a.model = argv[i+1]
 			}
 		}
-		a.readGeminiHome()
+		readGeminiHome(a)
 	},
 	show: showGemini,
 	hook: geminiHook,
@@ -73,7 +73,7 @@ func geminiLine(a *agent, kind string, more actor.Fields) actor.Fields {
 }
 
 // readGeminiHome reads the settings in the home of the launch: without the hooks there, the CLI would tell nothing.
-func (a *agent) readGeminiHome() {
+func readGeminiHome(a *agent) {
 	var settings struct {
 		Hooks map[string][]struct {
 			Hooks []struct{ Name, Command string }
@@ -183,9 +183,9 @@ func showGemini(a *agent) (screen, title string) {
 const stopTrying = 1
 
 // keepTrying asks whether to keep trying, as often as the API refuses. It reports whether the turn goes on.
-func (a *agent) keepTrying(l *limitHit) bool {
+func keepTrying(a *agent, l *limitHit) bool {
 	for time.Now().Before(l.over) {
-		if a.ask("usage limit", "waiting", dialog{limit: true, Dialog: actor.Dialog{
+		if ask(a, "usage limit", "waiting", dialog{limit: true, Dialog: actor.Dialog{
 			Title: "Usage limit reached for gemini-3.8-flash.", Choices: []string{"Keep trying", "Stop"},
 		}}) == stopTrying {
 			return false

@@ -76,7 +76,7 @@ var ompCLI = &cli{
 			a.hook(hooks.RetryEnded, nil)
 		}
 	},
-	live: func(a *agent) { go a.readInbox() },
+	live: func(a *agent) { go readInbox(a) },
 }
 
 // ompLine returns a line with a message.
@@ -122,7 +122,7 @@ func ompHook(a *agent, event string, more actor.Fields) (string, actor.Fields) {
 
 // readInbox does what our extension does with the files of the inbox: one text at a time while the agent is idle, and the
 // end last.
-func (a *agent) readInbox() {
+func readInbox(a *agent) {
 	for !a.dead {
 		a.do("reads its inbox", 50*time.Millisecond, time.Second)
 		if a.dead || a.leaving || !a.ready || a.dialog != nil || a.busy() {
@@ -131,7 +131,7 @@ func (a *agent) readInbox() {
 		names, _ := filepath.Glob(filepath.Join(a.inbox, "*.json"))
 		slices.SortFunc(names, func(x, y string) int { return inboxNumber(x) - inboxNumber(y) })
 		if len(names) > 0 {
-			a.takeFile(names[0])
+			takeFile(a, names[0])
 		}
 	}
 }
@@ -145,7 +145,7 @@ func inboxNumber(path string) int {
 	return n
 }
 
-func (a *agent) takeFile(path string) {
+func takeFile(a *agent, path string) {
 	var wanted struct {
 		Text string
 		Exit bool
@@ -158,7 +158,7 @@ func (a *agent) takeFile(path string) {
 	if wanted.Exit {
 		later := wanted.Turn != nil && a.promptID != "" && *wanted.Turn != a.promptID && *wanted.Turn != a.givenIn
 		if os.Remove(path) == nil && !later {
-			a.w.beforeExit(a)
+			beforeExit(a.w, a)
 			a.leaving = true
 			go a.leave("prompt_input_exit", 0)
 		}

@@ -46,18 +46,18 @@ var opencodeCLI = &cli{
 	},
 	hook: func(*agent, string, actor.Fields) (string, actor.Fields) { return "", nil },
 	submitted: func(a *agent, prompt string) {
-		a.keep("user", "").Parts = []opencode.Part{{Type: "text", Text: prompt}}
+		keep(a, "user", "").Parts = []opencode.Part{{Type: "text", Text: prompt}}
 	},
 	message: func(a *agent, role, text string) []actor.Fields {
 		if role == "assistant" {
-			a.answer().Parts = append(a.answer().Parts, opencode.Part{Type: "text", Text: text})
+			answer(a).Parts = append(answer(a).Parts, opencode.Part{Type: "text", Text: text})
 			return nil
 		}
-		s := a.stored()
+		s := stored(a)
 		for i := range s.messages {
 			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) && !slices.Contains(s.read, m.Info.ID) {
-				a.readDropped()
-				a.keep("assistant", m.Info.ID)
+				readDropped(a)
+				keep(a, "assistant", m.Info.ID)
 				return nil
 			}
 		}
@@ -67,18 +67,18 @@ var opencodeCLI = &cli{
 	read: func(a *agent, path string) []actor.Fields {
 		p := opencode.Part{Type: "tool", Tool: "read", CallID: uuid(a.rng)}
 		p.State.Status, p.State.Input.FilePath = "completed", path
-		a.answer().Parts = append(a.answer().Parts, p)
+		answer(a).Parts = append(answer(a).Parts, p)
 		return nil
 	},
 	end: func(a *agent, how turnEnd, failure string) []actor.Fields {
-		m := a.answer()
+		m := answer(a)
 		m.Info.Time.Completed = a.h.now().UnixMilli()
 		switch how {
 		case turnDone:
 			m.Info.Finish = "stop"
 		case turnInterrupted:
 			m.Info.Error = &opencode.Error{Name: "MessageAbortedError"}
-			a.dropQueue()
+			dropQueue(a)
 		case turnFailed:
 			m.Info.Error = &opencode.Error{Name: "APIError"}
 			m.Info.Error.Data.Message, m.Info.Error.Data.StatusCode = failure, 429
@@ -112,8 +112,8 @@ type opencodeSession struct {
 }
 
 // dropQueue forgets the prompts that are queued behind a turn that is aborted. They stay in the session.
-func (a *agent) dropQueue() {
-	s := a.stored()
+func dropQueue(a *agent) {
+	s := stored(a)
 	for i := range s.messages {
 		m := &s.messages[i]
 		if m.Info.Role != "user" || s.answered(m.Info.ID) || slices.Contains(s.dropped, m.Info.ID) || slices.Contains(s.read, m.Info.ID) {
@@ -133,8 +133,8 @@ func (a *agent) dropQueue() {
 }
 
 // readDropped gives the model the prompts that were dropped: it reads them with the prompt that its session takes next.
-func (a *agent) readDropped() {
-	s := a.stored()
+func readDropped(a *agent) {
+	s := stored(a)
 	for i := range s.messages {
 		if m := &s.messages[i]; slices.Contains(s.dropped, m.Info.ID) {
 			a.given = append(a.given, m.Parts[0].Text)
@@ -146,7 +146,7 @@ func (a *agent) readDropped() {
 // checkPassedOn: a prompt that OpenCode has dropped is in the record of the handoff for which the agent is ended, so that its successor
 // learns of it.
 func (w *world) checkPassedOn(a *agent, h *daemon.Handoff) {
-	s := a.stored()
+	s := stored(a)
 	if a.cli != opencodeCLI || s == nil || len(s.dropped) == 0 {
 		return
 	}
@@ -171,7 +171,7 @@ func (s *opencodeSession) answered(id string) bool {
 }
 
 // stored returns the agent's session; nil: there is none yet.
-func (a *agent) stored() *opencodeSession {
+func stored(a *agent) *opencodeSession {
 	for _, s := range a.h.sessions {
 		if s.id == a.session {
 			return s
@@ -181,22 +181,22 @@ func (a *agent) stored() *opencodeSession {
 }
 
 // keep adds a message to the agent's session.
-func (a *agent) keep(role, parent string) *opencode.Message {
+func keep(a *agent, role, parent string) *opencode.Message {
 	var m opencode.Message
 	m.Info.ID, m.Info.Role, m.Info.ParentID = "msg_"+uuid(a.rng), role, parent
 	m.Info.Time.Created = a.h.now().UnixMilli()
 	if role == "assistant" {
 		m.Info.Provider, m.Info.Model, m.Info.Tokens.Total = "fake", "fake-1", 14_000
 	}
-	s := a.stored()
+	s := stored(a)
 	s.messages = append(s.messages, m)
 	a.change()
 	return &s.messages[len(s.messages)-1]
 }
 
 // answer returns the answer that the running turn makes: the newest one.
-func (a *agent) answer() *opencode.Message {
-	s := a.stored()
+func answer(a *agent) *opencode.Message {
+	s := stored(a)
 	for i := len(s.messages) - 1; ; i-- {
 		if s.messages[i].Info.Role == "assistant" {
 			return &s.messages[i]
@@ -322,19 +322,19 @@ func (c *control) sight(a *agent) (opencode.Sight, error) {
 	if c.link.Session != "" {
 		a.session = c.link.Session
 	}
-	if a.stored() == nil {
+	if stored(a) == nil {
 		for _, s := range a.h.sessions {
 			if s.title == title {
 				a.session = s.id
 			}
 		}
 	}
-	if a.stored() == nil {
+	if stored(a) == nil {
 		a.session = "ses_" + strings.ReplaceAll(uuid(a.rng), "-", "")
 		a.h.sessions = append(a.h.sessions, &opencodeSession{id: a.session, title: title})
 	}
 	s := opencode.Sight{Session: a.session, Transcript: c.link.Transcript, Window: 100_000}
-	for _, m := range a.stored().messages {
+	for _, m := range stored(a).messages {
 		m.Parts = slices.Clone(m.Parts)
 		s.Messages = append(s.Messages, m)
 	}
@@ -394,7 +394,7 @@ func (c *control) Exit(ctx context.Context, rest *runtimes.Rest) error {
 		if s, err := c.sight(a); err != nil || rest != nil && s.GivenWork(rest) {
 			return struct{}{}, errors.Join(err, daemon.ErrGivenWork)
 		}
-		a.w.beforeExit(a)
+		beforeExit(a.w, a)
 		go a.exit()
 		return struct{}{}, nil
 	})

@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				p.meetRows(h, name)
 				agents, _ := p.w.rows()
-				p.w.coverStored(agents, p.w.log())
+				p.w.coverStored(agents, log(p.w))
 				for _, c := range conformance {
 					if c.promised != nil && !c.promised(&clis[name].rt.Can) {
 						continue
@@ -34,13 +34,13 @@ func TestConformance(t *testing.T) {
 
 // meetRows has agents of a runtime meet the rows, one after the other.
 func (p *person) meetRows(h *host, name string) {
-	a := p.agentOn(h, name)
+	a := agentOn(p, h, name)
 	a.mood.think = 5 * time.Second
 	rest := func() {
 		p.await("rest", 2*time.Minute, func() bool { row := p.row(a); return row.AtRest() && !a.busy() && a.dialog == nil })
 	}
 	give := func(text string) {
-		p.message(h, a, text)
+		message(p, h, a, text)
 		if !p.await("the text "+text, 2*time.Minute, func() bool { return a.was(text) }) {
 			p.w.fail("%s was not given %q", name, text)
 		}
@@ -48,15 +48,15 @@ func (p *person) meetRows(h *host, name string) {
 	give("while idle")
 	rest()
 	a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works long", 10*time.Second, 11*time.Second) }
-	p.message(h, a, "a long turn")
+	message(p, h, a, "a long turn")
 	p.poll("the turn", func() bool { return a.stop != nil })
 	give("while busy")
 	rest()
 
 	a.extra = a.permission
-	p.message(h, a, "that asks")
+	message(p, h, a, "that asks")
 	p.poll("the dialog", func() bool { return a.dialog != nil })
-	p.message(h, a, "behind the dialog")
+	message(p, h, a, "behind the dialog")
 	p.wait("reads the dialog", 12*time.Second, 12*time.Second)
 	a.person("", tmux.Enter)
 	p.await("the text behind the dialog", 2*time.Minute, func() bool { return a.was("behind the dialog") })
@@ -64,7 +64,7 @@ func (p *person) meetRows(h *host, name string) {
 
 	a.person("half a thought ")
 	p.poll("the draft", func() bool { return a.composer.Text != "" })
-	p.message(h, a, "beside the draft")
+	message(p, h, a, "beside the draft")
 	p.wait("looks away", 5*time.Second, 5*time.Second)
 	if a.draftBlocks() {
 		a.person("", tmux.CtrlU)
@@ -97,10 +97,10 @@ func (p *person) meetEnds(h *host, a *agent) {
 	if can.QuietAfter == 0 {
 		text, lasts := a.cli.limited(a, time.Minute)
 		a.limits = append(a.limits, &limitHit{over: time.Now().Add(lasts), text: text})
-		p.message(h, a, "that hits a limit")
+		message(p, h, a, "that hits a limit")
 		p.await("the limit", 2*time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		a.limits = nil
-		p.message(h, a, "after the limit")
+		message(p, h, a, "after the limit")
 		p.await("the end of the limit", 2*time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.row(a).Limit == nil })
 	}
 	if can.Copies() {
@@ -124,7 +124,7 @@ func (p *person) meetEnds(h *host, a *agent) {
 		})
 		next = p.w.process(id)
 	} else {
-		next = p.agentOn(h, name)
+		next = agentOn(p, h, name)
 	}
 	if next == nil {
 		p.w.fail("%s was not opened again", name)

@@ -36,11 +36,11 @@ func (d *dialog) give(choice int) {
 }
 
 // ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
-func (a *agent) ask(what, status string, d dialog) int { return a.askIn(what, status, newDialog(d)) }
+func ask(a *agent, what, status string, d dialog) int { return askIn(a, what, status, newDialog(d)) }
 
 // await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
-func (a *agent) await(what, status string, d dialog) int {
-	return a.stand(what, status, newDialog(d))
+func await(a *agent, what, status string, d dialog) int {
+	return stand(a, what, status, newDialog(d))
 }
 
 func newDialog(d dialog) *dialog {
@@ -48,22 +48,22 @@ func newDialog(d dialog) *dialog {
 	return &d
 }
 
-func (a *agent) askIn(what, status string, d *dialog) int {
+func askIn(a *agent, what, status string, d *dialog) int {
 	if a.dialog == nil {
 		a.press() // keys that were typed before the dialog opens do not answer it
 	}
-	return a.stand(what, status, d)
+	return stand(a, what, status, d)
 }
 
 // stand has a dialog stand in the pane until it is answered. Dialogs wait for each other: until the last is answered, the registry says
 // that the agent waits.
-func (a *agent) stand(what, status string, d *dialog) int {
+func stand(a *agent, what, status string, d *dialog) int {
 	if a.dialog != nil {
 		a.behind = append(a.behind, d)
 		a.w.plan.count("dialog behind another")
 	} else {
 		d.before = a.status
-		a.show(d)
+		show(a, d)
 		if status != "startup" {
 			a.register("waiting")
 		}
@@ -85,7 +85,7 @@ func (a *agent) stand(what, status string, d *dialog) int {
 	case len(a.behind) > 0:
 		next := a.behind[0]
 		a.behind, next.before = a.behind[1:], d.before
-		a.show(next)
+		show(a, next)
 	default:
 		a.dialog = nil
 		if status != "startup" {
@@ -97,7 +97,7 @@ func (a *agent) stand(what, status string, d *dialog) int {
 }
 
 // show has a dialog stand in the pane.
-func (a *agent) show(d *dialog) {
+func show(a *agent, d *dialog) {
 	a.dialog, d.shown = d, time.Now()
 	a.dialogs++
 	a.draw()
@@ -109,7 +109,7 @@ func allowsBash(command string, sub bool) *dialog {
 }
 
 // keyInDialog takes a key that comes while a dialog stands in the pane.
-func (a *agent) keyInDialog(key tmux.Key) {
+func keyInDialog(a *agent, key tmux.Key) {
 	switch d := a.dialog; {
 	case key == tmux.Down:
 		d.Selected = (d.Selected + 1) % max(1, len(d.Choices))
@@ -126,7 +126,7 @@ func (a *agent) keyInDialog(key tmux.Key) {
 
 // chosenAtASeat reports whether an Enter of a daemon takes what the operator has chosen elsewhere: it is the dialog that they were shown, the
 // row says which choice, the daemon presses its keys now, and it has not done so before.
-func (a *agent) chosenAtASeat(d *dialog) bool {
+func chosenAtASeat(a *agent, d *dialog) bool {
 	row, err := a.w.lent.Agent(context.Background(), a.id)
 	in := row.DialogAnswer
 	if err != nil || in == nil || in.State != daemon.DialogPressing || in.Choice != d.Selected+1 || in.Label != d.Choices[d.Selected] || a.seats[in.Nth] {

@@ -37,15 +37,15 @@ func (c *cli) feedback(reason string) string {
 }
 
 // checkGated: a turn whose Stop was blocked is not over for anybody who has heard of that Stop.
-func (w *world) checkGated(c *daemon.Change) {
+func checkGated(w *world, c *daemon.Change) {
 	for _, a := range w.agents {
 		if !a.gated || a.dead || a.stop == nil {
 			continue
 		}
-		if m := c.Move; m != nil && m.Handoff.AgentID == a.id && w.ofTurn(a, m.Handoff.StopHook) {
-			w.checkGatedHandoff(a, c)
+		if m := c.Move; m != nil && m.Handoff.AgentID == a.id && ofTurn(w, a, m.Handoff.StopHook) {
+			checkGatedHandoff(w, a, c)
 		}
-		if row, err := w.lent.Agent(ctx(), a.id); err == nil && !w.ofTurn(a, row.LastStop) {
+		if row, err := w.lent.Agent(ctx(), a.id); err == nil && !ofTurn(w, a, row.LastStop) {
 			continue // the daemon speaks of an earlier turn
 		}
 		for _, e := range c.Events {
@@ -69,7 +69,7 @@ func (w *world) checkGated(c *daemon.Change) {
 
 // checkGatedHandoff: no document is recorded as long as the turn in which it is written goes on. After a retry the daemon waits busy_timeout
 // for the end of the turn, and then takes the document as it is.
-func (w *world) checkGatedHandoff(a *agent, c *daemon.Change) {
+func checkGatedHandoff(w *world, a *agent, c *daemon.Change) {
 	h := c.Move.Handoff
 	waited := time.Since(w.entered[h.ID].seen) > settings().Handoff.BusyTimeout-10*time.Second
 	if c.NewRecord != nil && h.Mode == daemon.ModeAgent && !waited && !w.plan.on["hooks lost"] {
@@ -78,7 +78,7 @@ func (w *world) checkGatedHandoff(a *agent, c *daemon.Change) {
 }
 
 // ofTurn reports whether a stored hook may be one of the turn that an agent runs now: it names no other one.
-func (w *world) ofTurn(a *agent, hook int64) bool {
+func ofTurn(w *world, a *agent, hook int64) bool {
 	stored, err := w.lent.StoredHook(ctx(), hook)
 	if err != nil {
 		return true
@@ -90,10 +90,10 @@ func (w *world) ofTurn(a *agent, hook int64) bool {
 // checkDialogs: a permission is answered in the pane if its dialog was, whatever dialogs of the agent stand before and after it. While its
 // dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice. A daemon that has not seen a dialog
 // stand can't tell whether it was answered or waits for its turn, as long as another one stands.
-func (w *world) checkDialogs(c *daemon.Change) {
+func checkDialogs(w *world, c *daemon.Change) {
 	for _, row := range c.Agents {
 		if a := w.process(row.ID); a != nil && len(c.Permissions) > 0 && row.State == daemon.Working {
-			w.checkNothingStands(a, c.Permissions)
+			checkNothingStands(w, a, c.Permissions)
 		}
 	}
 	for _, p := range c.Permissions {
@@ -125,7 +125,7 @@ func (a *agent) couldSee(d *dialog) time.Duration {
 }
 
 // checkNothingStands: an agent that is said to work because permissions have ended waits for no other one that the daemon has heard of.
-func (w *world) checkNothingStands(a *agent, ended []*daemon.Permission) {
+func checkNothingStands(w *world, a *agent, ended []*daemon.Permission) {
 	stored, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id})
 	if err != nil {
 		w.fail("%v", err)
@@ -141,7 +141,7 @@ func (w *world) checkNothingStands(a *agent, ended []*daemon.Permission) {
 
 // awaited returns how many tasks in the background of an agent a handoff has to wait for, as the agent's row says: by the setting also for
 // commands, which may run for ever.
-func (w *world) awaited(a *daemon.Agent) int {
+func awaited(w *world, a *daemon.Agent) int {
 	n := a.BackgroundTasks
 	if w.background == daemon.BackgroundWait || a.Background == nil {
 		return n

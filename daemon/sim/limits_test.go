@@ -47,7 +47,7 @@ type limitHit struct {
 
 // refuses has the API refuse the requests of the turn for a while, if the CLI sends them again by itself. It reports whether
 // somebody has interrupted the turn meanwhile.
-func (a *agent) refuses(ctx context.Context) (interrupted bool) {
+func refuses(a *agent, ctx context.Context) (interrupted bool) {
 	if a.cli.refused == nil || a.mood.limits == 0 || !a.odd("refused requests", a.mood.limits/2) {
 		return false
 	}
@@ -64,7 +64,7 @@ func (a *agent) refuses(ctx context.Context) (interrupted bool) {
 const resumedText = "Your claude.ai usage limit has reset."
 
 // limit returns the limit that ends the turn: one that lasts still, or a new one; nil: there is none.
-func (a *agent) limit() *limitHit {
+func limit(a *agent) *limitHit {
 	if n := len(a.limits); n > 0 && time.Now().Before(a.limits[n-1].over) {
 		return a.limits[n-1]
 	}
@@ -76,13 +76,13 @@ func (a *agent) limit() *limitHit {
 	l := &limitHit{over: time.Now().Add(lasts), text: text}
 	a.limits = append(a.limits, l)
 	if a.cli.rt.Can.Continues && a.rng.IntN(2) == 0 {
-		go a.resume(l, lasts+80*time.Second)
+		go resume(a, l, lasts+80*time.Second)
 	}
 	return l
 }
 
 // resume has the agent go on by itself after a limit, unless something else has begun a turn since.
-func (a *agent) resume(l *limitHit, after time.Duration) {
+func resume(a *agent, l *limitHit, after time.Duration) {
 	a.do("waits for its reset", after, after)
 	if l.tried || a.leaving || a.dead {
 		return
@@ -93,7 +93,7 @@ func (a *agent) resume(l *limitHit, after time.Duration) {
 }
 
 // tries notes that a turn has begun.
-func (a *agent) tries() {
+func tries(a *agent) {
 	if n := len(a.limits); n > 0 && !time.Now().Before(a.limits[n-1].over) {
 		a.limits[n-1].tried = true
 	}

@@ -38,7 +38,7 @@ func (p processes) Wait(ctx context.Context, q tmux.Process) error {
 func (p processes) Signal(q tmux.Process, sig syscall.Signal) error {
 	_, err := carry(p.g, context.Background(), typing, fmt.Sprintf("Signal %d %s", q.PID, sig), func() (struct{}, error) {
 		if p.table().Lives(q) {
-			p.g.w.beforeKill(p.g, q.PID, sig.String())
+			beforeKill(p.g.w, p.g, q.PID, sig.String())
 		}
 		return struct{}{}, p.table().Signal(q, sig)
 	})
@@ -132,7 +132,7 @@ func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux
 		if c.t.before != nil {
 			c.t.before(text)
 		}
-		c.g.w.beforePaste(c.g, c.t.agents[ref.Pane], ref, text)
+		beforePaste(c.g.w, c.g, c.t.agents[ref.Pane], ref, text)
 		return c.Fake().Paste(context.Background(), ref, text, opt)
 	})
 }
@@ -203,7 +203,7 @@ func (c *console) kill(ctx context.Context, ref tmux.Ref, mark string) error {
 			lives = false
 		}
 		if lives {
-			c.g.w.beforeKill(c.g, a.proc.PID, "pane killed")
+			beforeKill(c.g.w, c.g, a.proc.PID, "pane killed")
 		}
 		kill := c.Fake().Kill
 		if mark != "" {

@@ -15,7 +15,7 @@ import (
 
 // openDeliveries returns the open deliveries of an agent, without messages that wait for somebody to retry its failed handoff, or to
 // resume it because it died.
-func (w *world) openDeliveries(a *daemon.Agent) ([]daemon.Delivery, error) {
+func openDeliveries(w *world, a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
 	if a.Active() || !slices.ContainsFunc(open, isMessage) {
 		return open, err
@@ -37,7 +37,7 @@ func isMessage(d daemon.Delivery) bool {
 }
 
 // checkPassed: the move that completes a handoff leaves no message in the queue of an agent that goes.
-func (w *world) checkPassed(h *daemon.Handoff) {
+func checkPassed(w *world, h *daemon.Handoff) {
 	if h.Keep || h.DropMessages {
 		return
 	}
@@ -57,7 +57,7 @@ func (w *world) checkPassed(h *daemon.Handoff) {
 
 // checkHeld: a message that was passed on is taken by the agent that it was passed on to, and by no other. An operator who gets no
 // answer sends the same text again, so agents take a text as often as it was sent.
-func (w *world) checkHeld(a *agent, d *daemon.Delivery) {
+func checkHeld(w *world, a *agent, d *daemon.Delivery) {
 	if d.AgentID != a.id {
 		w.fail("agent %d takes delivery %d, which was passed on to agent %d", a.id, d.ID, d.AgentID)
 	}
@@ -84,7 +84,7 @@ func (w *world) checkHeld(a *agent, d *daemon.Delivery) {
 
 // checkAgain: a text that a daemon is about to type again is lost. Its agent has not taken it, nor will it: the text stands neither
 // in its composer nor among the keys that it has yet to read.
-func (w *world) checkAgain(d, was *daemon.Delivery) {
+func checkAgain(w *world, d, was *daemon.Delivery) {
 	a := w.process(d.AgentID)
 	if a == nil || was == nil || was.TypedAgain || !d.TypedAgain {
 		return
@@ -92,7 +92,7 @@ func (w *world) checkAgain(d, was *daemon.Delivery) {
 	w.plan.count("text typed again by " + a.cli.rt.Name + ": " + d.Evidence[:9])
 	holds := func(text string) bool { return strings.Contains(text, token(d)) }
 	switch {
-	case slices.ContainsFunc(a.given, holds) && !w.sentTwice(a.id, d):
+	case slices.ContainsFunc(a.given, holds) && !sentTwice(w, a.id, d):
 		w.fail("delivery %d is typed again (%s), but agent %d has taken it", d.ID, d.Evidence, a.id)
 	case holds(a.composer.Text), slices.ContainsFunc(a.inputs, func(in tmuxtest.Input) bool { return holds(in.Text) }):
 		w.fail("delivery %d is typed again (%s), but agent %d still has it in its composer", d.ID, d.Evidence, a.id)
@@ -100,7 +100,7 @@ func (w *world) checkAgain(d, was *daemon.Delivery) {
 }
 
 // sentTwice reports whether the text of a delivery was sent to its agent by another delivery as well.
-func (w *world) sentTwice(agentID int64, d *daemon.Delivery) bool {
+func sentTwice(w *world, agentID int64, d *daemon.Delivery) bool {
 	list, err := w.lent.Deliveries(context.Background(), agentID, 0, 500)
 	if err != nil {
 		w.fail("%v", err)
@@ -109,7 +109,7 @@ func (w *world) sentTwice(agentID int64, d *daemon.Delivery) bool {
 }
 
 // checkEarly: no message is typed to an agent before its handoff has completed.
-func (w *world) checkEarly(d *daemon.Delivery) {
+func checkEarly(w *world, d *daemon.Delivery) {
 	if d.Kind != daemon.KindMessage || d.State != daemon.DeliveryTyping {
 		return
 	}
@@ -137,7 +137,7 @@ func isPassable(w *world, d *daemon.Delivery) bool {
 
 // checkDropped: a message was dropped because of a handoff only if that was asked for, and each message that was not given to an
 // agent is an alert, except those that the operator had dropped or cancelled.
-func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
+func checkDropped(w *world, agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
 	for i := range agents {
 		a := &agents[i]
 		list, err := w.lent.Deliveries(context.Background(), a.ID, 0, 500)

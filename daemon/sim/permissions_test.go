@@ -41,7 +41,7 @@ func (a *agent) askHeld(command string, sub bool) int {
 		a.w.plan.count("permission from the seat")
 		d.give(map[string]int{"allow": 0, "deny": deniedByHook}[answer.permits])
 	}()
-	return a.askIn("permission", "waiting", d)
+	return askIn(a, "permission", "waiting", d)
 }
 
 // hold runs do as a request whose answer the daemon may hold. answered is false if the daemon ended or took too long; was

@@ -22,7 +22,7 @@ const heldStart = 50 * time.Second
 // forgotten: the daemon waits for ack_timeout then. Claude Code shows that a prompt is held. A version that does not is played too, but not with
 // dialogs over texts: nobody could tell there a text that the dialog has swallowed from one that a person has submitted. Nor with a clock that
 // steps, or a machine that sleeps: while no daemon runs, ten minutes may seem to pass in a second, and no hook takes longer.
-func (a *agent) holdStart() {
+func holdStart(a *agent) {
 	if a.cli != claudeCLI || a.mood.held == 0 || a.mood.trust && !a.mood.forgets || a.heldFor == 0 && !a.odd("start held", a.mood.held) {
 		return
 	}
@@ -34,13 +34,13 @@ func (a *agent) holdStart() {
 }
 
 // refusesPrompt reports whether a hook that is not ours refuses the prompt of a turn. A prompt that waits in the queue has passed its hooks.
-func (a *agent) refusesPrompt(j job) bool {
+func refusesPrompt(a *agent, j job) bool {
 	return a.cli == claudeCLI && j.from == typed && (a.refusing || a.mood.refuses > 0 && a.odd("prompt refused", a.mood.refuses))
 }
 
 // dropPrompt has the other hook refuse the prompt, of which our own hook has told already. The model never sees it, no turn runs, and
 // the text returns to the composer.
-func (a *agent) dropPrompt(prompt string) {
+func dropPrompt(a *agent, prompt string) {
 	a.do("another hook looks at the prompt", 0, 3*time.Second)
 	if i := slices.Index(a.pending, prompt); i >= 0 {
 		a.pending = slices.Delete(a.pending, i, i+1)
@@ -70,8 +70,8 @@ func (w *world) checkRefused(a *agent, prompt string) {
 		w.fail("%v", err)
 	}
 	for i := range list {
-		if d := &list[i]; d.Kind != daemon.KindExit && strings.Contains(prompt, token(d)) && !w.asked(list, token(d)) {
-			w.checkGiven(d)
+		if d := &list[i]; d.Kind != daemon.KindExit && strings.Contains(prompt, token(d)) && !asked(w, list, token(d)) {
+			checkGiven(w, d)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func write[T any](s *gated, ctx context.Context, what string, do func() (T, erro
 		s.g.w.store.Clock = s.g.h.now
 		out, err := do()
 		if err == nil {
-			s.g.w.afterCommit(s.g)
+			afterCommit(s.g.w, s.g)
 		}
 		return out, err
 	})
@@ -65,12 +65,12 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 	what := describe(c)
 	_, err := write(s, ctx, "Commit "+what, func() (struct{}, error) {
 		// The caller's context may have ended, but PostgreSQL may have received the COMMIT before.
-		was := s.g.w.before(c)
+		was := before(s.g.w, c)
 		err := s.inner.Commit(context.WithoutCancel(ctx), c)
 		if err == nil {
-			s.g.w.checkVerdicts(c)
-			s.g.w.checkGated(c)
-			s.g.w.checkDialogs(c)
+			checkVerdicts(s.g.w, c)
+			checkGated(s.g.w, c)
+			checkDialogs(s.g.w, c)
 			s.g.w.checkAsked(c)
 			s.g.w.noteQueued(c)
 			s.g.w.noteBehind(c)
@@ -78,14 +78,14 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 			s.g.seen.noteCommit(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
 			if c.NewOutput != nil {
-				s.g.w.checkOutput(c.NewOutput)
+				checkOutput(s.g.w, c.NewOutput)
 			}
 			for _, d := range c.Deliveries {
 				s.g.w.noteTyped(d)
 				s.g.w.checkUnconfirmed(d)
-				s.g.w.checkIntention(s.g, daemon.Caller(ctx), d, was[d.ID])
-				s.g.w.checkEarly(d)
-				s.g.w.checkAgain(d, was[d.ID])
+				checkIntention(s.g.w, s.g, daemon.Caller(ctx), d, was[d.ID])
+				checkEarly(s.g.w, d)
+				checkAgain(s.g.w, d, was[d.ID])
 			}
 			if s.g.w.after != nil {
 				s.g.w.after(what)
@@ -113,11 +113,11 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 			for _, d := range out.Change.Deliveries {
 				s.g.w.noteTyped(d)
 			}
-			s.g.w.checkVerdicts(&out.Change)
-			s.g.w.checkGated(&out.Change)
-			s.g.w.checkDialogs(&out.Change)
+			checkVerdicts(s.g.w, &out.Change)
+			checkGated(s.g.w, &out.Change)
+			checkDialogs(s.g.w, &out.Change)
 			s.g.w.noteQueued(&out.Change)
-			s.g.w.checkHook(in, tx, was, &out)
+			checkHook(s.g.w, in, tx, was, &out)
 			why := ""
 			if !res.Applied {
 				why = ", not applied: " + res.Reason

@@ -86,7 +86,7 @@ func TestAsksBehindABlockedStop(t *testing.T) {
 	for _, cli := range []string{"claude", "codex"} {
 		t.Run(cli, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, cli)
+				a := agentOn(p, h, cli)
 				p.promptOnce(a)
 				a.gating = time.Second
 				p.w.employEndless("gate", func(p *person) {
@@ -109,7 +109,7 @@ func TestAsksBehindABlockedStop(t *testing.T) {
 // daemon hears of that late. The dialog on the screen says that the turn is not over. Every run checks that nobody is told so.
 func TestDialogBehindABlockedStop(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "codex")
+		a := agentOn(p, h, "codex")
 		a.gating = time.Second
 		late := true
 		p.w.inject = func(c *call) fault {
@@ -118,7 +118,7 @@ func TestDialogBehindABlockedStop(t *testing.T) {
 			}
 			return none
 		}
-		p.message(h, a, "some work")
+		message(p, h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
 		a.gating, a.extra = 0, a.permission
 		p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
@@ -137,9 +137,9 @@ func TestDialogBehindABlockedStop(t *testing.T) {
 // daemon cannot look at the screen. The turn is not over. Every run checks that nobody is told so.
 func TestLooksFailBehindABlockedStop(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "codex")
+		a := agentOn(p, h, "codex")
 		a.gating = time.Minute
-		p.message(h, a, "some work")
+		message(p, h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
 		failing := false
 		p.w.inject = func(c *call) fault {

@@ -140,7 +140,7 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 
 // promptBesideAFork hands over an agent by a fork of its session, sets the clock forward and prompts the agent while the
 // fork writes the document. It returns when the document is recorded.
-func (p *person) promptBesideAFork(h *host, a *agent, forward time.Duration) {
+func promptBesideAFork(p *person, h *host, a *agent, forward time.Duration) {
 	a.mood.think = time.Minute
 	p.requestHandoff(h, a, daemon.ModeGenerate)
 	p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
@@ -155,7 +155,7 @@ func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.promptOnce(a)
-		p.promptBesideAFork(h, a, 0)
+		promptBesideAFork(p, h, a, 0)
 		h.setClock(-time.Hour)
 		p.awaitQuestion(a, 5*time.Minute)
 		p.retryToEnd(a)
@@ -194,7 +194,7 @@ func TestWorkBeforeTheDaemonBegan(t *testing.T) {
 		a := p.agent(h)
 		p.promptOnce(a)
 		p.loseHooks(hooks.UserPromptSubmit)
-		p.promptBesideAFork(h, a, 10*time.Minute)
+		promptBesideAFork(p, h, a, 10*time.Minute)
 		p.end(h)
 		h.setClock(-5 * time.Minute)
 		p.awaitQuestion(a, 5*time.Minute)
@@ -203,7 +203,7 @@ func TestWorkBeforeTheDaemonBegan(t *testing.T) {
 }
 
 // failWriting has an agent think for so long about its document that its handoff fails, and interrupts it. The agent is quick from then on.
-func (p *person) failWriting(h *host, a *agent) daemon.Handoff {
+func failWriting(p *person, h *host, a *agent) daemon.Handoff {
 	a.mood.think = time.Hour
 	failed := p.request(h, a, daemon.Failed)
 	a.mood.think, a.mood.hands = time.Second, time.Millisecond
@@ -226,7 +226,7 @@ func writeByHand(t *testing.T, h *daemon.Handoff, at time.Time) {
 func TestWorkWhileARecordIsAssembled(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		failed := p.failWriting(h, a)
+		failed := failWriting(p, h, a)
 		writeByHand(t, &failed, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
 		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "records before agent ") }, func() time.Duration {
@@ -246,7 +246,7 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 func TestDocumentOfTheSameMoment(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		failed := p.failWriting(h, a)
+		failed := failWriting(p, h, a)
 		p.promptOnce(a)
 		writeByHand(t, &failed, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
 		if err := p.retry(&failed); err != nil {
@@ -266,9 +266,9 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 	for what, opened := range map[string]bool{"a session of its own": false, "an earlier agent's session": true} {
 		t.Run(what, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, "opencode")
+				a := agentOn(p, h, "opencode")
 				if opened {
-					p.message(h, a, "the work of the first agent")
+					message(p, h, a, "the work of the first agent")
 					p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
 					p.stop(h, a.id, false)
 					p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
@@ -287,7 +287,7 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 				}
 				for range 2 {
 					a.mood.think = time.Hour
-					p.message(h, a, "one more thing")
+					message(p, h, a, "one more thing")
 					if !p.await("its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Working }) {
 						t.Fatalf("the agent works, and its row is %s", p.row(a).State)
 					}

@@ -19,11 +19,11 @@ import (
 )
 
 // fill reports, as an agent's status line does, how full its window is, in percent.
-func (p *person) fill(h *host, a *agent, percent int64) {
-	p.fillAs(h, a, a.session, percent)
+func fill(p *person, h *host, a *agent, percent int64) {
+	fillAs(p, h, a, a.session, percent)
 }
 
-func (p *person) fillAs(h *host, a *agent, session string, percent int64) {
+func fillAs(p *person, h *host, a *agent, session string, percent int64) {
 	if err := p.ask(h, fmt.Sprintf("report %d %%", percent), func(ctx context.Context, d *house.House) error {
 		return d.Usage.ReportContext(ctx, a.id, usage.ContextReport{SessionID: session, Tokens: 10_000 * percent, Limit: 1_000_000})
 	}); err != nil {
@@ -32,7 +32,7 @@ func (p *person) fillAs(h *host, a *agent, session string, percent int64) {
 }
 
 // wantHandoffs fails unless an agent has had that many handoffs a while later.
-func (p *person) wantHandoffs(a *agent, n int) {
+func wantHandoffs(p *person, a *agent, n int) {
 	p.wait("looks on", 10*time.Second, 10*time.Second)
 	if list := p.handoffs(a.id); len(list) != n {
 		p.w.fail("agent %d has %d handoffs, not %d, at %s", a.id, len(list), n, views.ContextWords(p.row(a).Context))
@@ -40,7 +40,7 @@ func (p *person) wantHandoffs(a *agent, n int) {
 }
 
 // automatic waits for a handoff that the daemon has requested by itself.
-func (p *person) automatic(a *agent) daemon.Handoff {
+func automatic(p *person, a *agent) daemon.Handoff {
 	p.await("an automatic handoff", time.Minute, func() bool { return p.hasHandoff(a.id) && p.handoffs(a.id)[0].Reason == daemon.ReasonContext })
 	return p.handoffs(a.id)[0]
 }
@@ -53,14 +53,14 @@ func TestTiersOfAContext(t *testing.T) {
 		h.daemon.d.Settings().Handoff.Auto.Enabled = false
 		p.promptOnce(a)
 		for _, percent := range []int64{59, 61, 62, 71, 99, 10} {
-			p.fill(h, a, percent)
-			p.fillAs(h, a, "another", 95)
+			fill(p, h, a, percent)
+			fillAs(p, h, a, "another", 95)
 			if use := p.row(a).Context; *use.Percent != float64(percent) || use.Source != daemon.FromStatusLine {
 				t.Errorf("%+v at %d %%", use, percent)
 			}
 		}
 		var tiers []string
-		for _, e := range p.eventsOf(event.AgentContext) {
+		for _, e := range eventsOf(p, event.AgentContext) {
 			if tiers = append(tiers, word(&e, "tier")); e.Alert != (word(&e, "tier") == string(daemon.TierHigh)) {
 				t.Errorf("%s: alert %t", word(&e, "tier"), e.Alert)
 			}
@@ -68,8 +68,8 @@ func TestTiersOfAContext(t *testing.T) {
 		if tiers = slices.Compact(tiers); !slices.Equal(tiers[max(0, len(tiers)-3):], []string{"warn", "high", "normal"}) {
 			t.Errorf("tiers %q", tiers)
 		}
-		p.wantHandoffs(a, 0)
-		if high := p.eventsOf(event.AgentContext); !slices.ContainsFunc(high, func(e event.Event) bool {
+		wantHandoffs(p, a, 0)
+		if high := eventsOf(p, event.AgentContext); !slices.ContainsFunc(high, func(e event.Event) bool {
 			return strings.Contains(word(&e, "message"), "71 %") && strings.Contains(word(&e, "message"), "`understudy handoff 1`")
 		}) {
 			t.Errorf("no alert says what to do: %+v", high)
@@ -83,9 +83,9 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.promptOnce(a)
-		p.fill(h, a, 5)
-		p.fill(h, a, 76)
-		p.wantHandoffs(a, 0) // it is young
+		fill(p, h, a, 5)
+		fill(p, h, a, 76)
+		wantHandoffs(p, a, 0) // it is young
 		over := false
 		a.extra = func(context.Context) bool {
 			for !over {
@@ -95,18 +95,18 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		}
 		a.person("some work", tmux.Enter)
 		p.wait("gets older", 3*time.Minute, 3*time.Minute)
-		p.wantHandoffs(a, 0) // it is in a turn
+		wantHandoffs(p, a, 0) // it is in a turn
 		over = true
 		a.mood.think = 20 * time.Second
-		if first := p.automatic(a); first.Mode != daemon.ModeAgent {
+		if first := automatic(p, a); first.Mode != daemon.ModeAgent {
 			t.Errorf("mode %s", first.Mode)
 		}
-		if err := p.cancel(h, a); err != nil {
+		if err := cancel(p, h, a); err != nil {
 			t.Error(err)
 		}
 		p.wait("rests", time.Minute, time.Minute)
-		p.fill(h, a, 80)
-		p.wantHandoffs(a, 1) // it was handed over once
+		fill(p, h, a, 80)
+		wantHandoffs(p, a, 1) // it was handed over once
 		done := p.request(h, a, daemon.Completed)
 		if done.ContextUse == nil || *done.ContextUse.Percent != 80 {
 			t.Errorf("handed over at %+v", done.ContextUse)
@@ -115,11 +115,11 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		p.await("its turn", time.Minute, func() bool { return p.row(next).State == daemon.Idle && p.row(next).LastStop > 0 })
 		p.wait("gets older", 3*time.Minute, 3*time.Minute)
 		p.change(next.id, func(row *daemon.Agent) { row.BeginWindow() })
-		p.fill(h, next, 70)
-		p.fill(h, next, 79)
-		p.wantHandoffs(next, 0)
-		p.fill(h, next, 80)
-		p.automatic(next)
+		fill(p, h, next, 70)
+		fill(p, h, next, 79)
+		wantHandoffs(p, next, 0)
+		fill(p, h, next, 80)
+		automatic(p, next)
 		p.reach(next, daemon.Completed)
 	})
 }
@@ -128,7 +128,7 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 func TestContextIsReadAgainAtTheRecord(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.turn(a)
+		turn(p, a)
 		p.await("a measurement", time.Minute, func() bool { return p.row(a).Context != nil })
 		p.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
 			a.append(map[string]any{"type": "assistant", "timestamp": a.stamp(), "sessionId": a.session, "message": map[string]any{
@@ -154,12 +154,12 @@ func TestHandoffThatIsRefusedIsToldOnce(t *testing.T) {
 		if err := h.daemon.d.Personas.Refresh(); err != nil {
 			t.Error(err)
 		}
-		p.fill(h, a, 5)
+		fill(p, h, a, 5)
 		for _, percent := range []int64{76, 85} {
-			p.fill(h, a, percent)
-			p.wantHandoffs(a, 0)
+			fill(p, h, a, percent)
+			wantHandoffs(p, a, 0)
 		}
-		told := p.eventsOf(event.AgentHandoffRefused)
+		told := eventsOf(p, event.AgentHandoffRefused)
 		if len(told) != 1 || !told[0].Alert || word(&told[0], "code") != "persona_broken" || !strings.Contains(word(&told[0], "message"), "`understudy handoff 1`") {
 			t.Errorf("told: %+v", told)
 		}
@@ -177,27 +177,27 @@ func TestCompaction(t *testing.T) {
 				h.daemon.d.Settings().Handoff.Auto.Enabled = auto
 				p.promptOnce(a)
 				compacts := func(refused bool) {
-					n := p.events(event.AgentCompacting)
+					n := events(p, event.AgentCompacting)
 					a.extra = func(context.Context) bool { a.compact(); return true }
 					a.person("some work", tmux.Enter)
-					p.await("the compaction", time.Minute, func() bool { return p.events(event.AgentCompacting) == n+1 })
-					if e := p.eventsOf(event.AgentCompacting)[n]; !e.Alert || strings.Contains(strings.ReplaceAll(string(e.Payload), " ", ""), `"refused":true`) != refused {
+					p.await("the compaction", time.Minute, func() bool { return events(p, event.AgentCompacting) == n+1 })
+					if e := eventsOf(p, event.AgentCompacting)[n]; !e.Alert || strings.Contains(strings.ReplaceAll(string(e.Payload), " ", ""), `"refused":true`) != refused {
 						t.Errorf("compaction %d, want it refused %t: alert %t, %s", n+1, refused, e.Alert, e.Payload)
 					}
 				}
 				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
 				compacts(auto)
 				if auto {
-					if hf := p.automatic(a); hf.Mode != daemon.ModeGenerate {
+					if hf := automatic(p, a); hf.Mode != daemon.ModeGenerate {
 						t.Errorf("mode %s: the agent would compact before it reads an instruction", hf.Mode)
 					}
-					if err := p.cancel(h, a); err != nil {
+					if err := cancel(p, h, a); err != nil {
 						t.Error(err)
 					}
 				}
 				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && a.stop == nil })
 				compacts(false)
-				p.wantHandoffs(a, map[bool]int{true: 1}[auto])
+				wantHandoffs(p, a, map[bool]int{true: 1}[auto])
 			})
 		})
 	}

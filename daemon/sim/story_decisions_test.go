@@ -12,7 +12,7 @@ import (
 )
 
 // decide says something about a pipeline at a host's daemon. It returns the refusal, if there is one.
-func (p *person) decide(h *host, id int64, do func(*pipelines.Room, context.Context, int64, pipelines.Decision) (daemon.Pipeline, error), in pipelines.Decision) error {
+func decide(p *person, h *host, id int64, do func(*pipelines.Room, context.Context, int64, pipelines.Decision) (daemon.Pipeline, error), in pipelines.Decision) error {
 	return p.ask(h, "decide", func(ctx context.Context, d *house.House) error {
 		_, err := do(d.Pipelines, ctx, id, in)
 		return err
@@ -29,9 +29,9 @@ func TestDecisionsFromAnotherHost(t *testing.T) {
 		for _, do := range []func(*pipelines.Room, context.Context, int64, pipelines.Decision) (daemon.Pipeline, error){
 			(*pipelines.Room).ApprovePipeline, (*pipelines.Room).RejectPipeline,
 		} {
-			wantCode(t, p.decide(far, id, do, pipelines.Decision{StepID: steps[0].ID}), "another_step")
+			wantCode(t, decide(p, far, id, do, pipelines.Decision{StepID: steps[0].ID}), "another_step")
 		}
-		if err := p.decide(far, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "the ladder is missing"}); err != nil {
+		if err := decide(p, far, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "the ladder is missing"}); err != nil {
 			t.Error(err)
 		}
 		pl := p.reachStatus(id, daemon.PipelineFailed)
@@ -46,7 +46,7 @@ func TestDecisionsFromAnotherHost(t *testing.T) {
 			t.Errorf("resumed, it still says %v, %v and %q", pl.Error, pl.Steps[1].Error, pl.Hint)
 		}
 		p.w.approved[steps[1].ID] = true
-		if err := p.decide(far, id, (*pipelines.Room).ApprovePipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "mind the gutters"}); err != nil {
+		if err := decide(p, far, id, (*pipelines.Room).ApprovePipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "mind the gutters"}); err != nil {
 			t.Error(err)
 		}
 		pl = p.reachStatus(id, daemon.PipelineDone)

@@ -21,10 +21,10 @@ func TestChoiceThroughKills(t *testing.T) {
 		for nth := 1; nth <= 6 && (how != none || nth == 1); nth++ {
 			t.Run(fmt.Sprintf("%s %d", how, nth), func(t *testing.T) {
 				story(t, func(t *testing.T, p *person, h *host) {
-					a := p.agentOn(h, "claude")
+					a := agentOn(p, h, "claude")
 					taken := make(chan int, 1)
 					go func() {
-						taken <- a.await("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+						taken <- await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 					}()
 					p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
 					acts := 0
@@ -37,7 +37,7 @@ func TestChoiceThroughKills(t *testing.T) {
 						}
 						return none
 					}
-					p.choose2(h, a, func() { p.w.inject = inject })
+					choose2(p, h, a, func() { p.w.inject = inject })
 					p.await("an end of the answer", time.Minute, func() bool {
 						in := p.row(a).DialogAnswer
 						return in == nil && acts > 0 && h.starts > 1 || in != nil && !in.Open()
@@ -58,7 +58,7 @@ func TestChoiceThroughKills(t *testing.T) {
 					}
 					if in != nil { // what is not known of an answer does not keep the next one away
 						p.await("a daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
-						p.choose2(h, a, func() {})
+						choose2(p, h, a, func() {})
 						if in = p.row(a).DialogAnswer; in.State != daemon.DialogGone {
 							t.Errorf("answered again, the answer is %s: %s", in.State, in.Note)
 						}
@@ -77,14 +77,14 @@ func TestChoiceOfADialogThatIsGone(t *testing.T) {
 	for _, committed := range []bool{false, true} {
 		t.Run(fmt.Sprint("committed ", committed), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, "claude")
+				a := agentOn(p, h, "claude")
 				ask := func(what string) {
-					a.await("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: what, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+					await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: what, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 				}
 				go func() { ask("the first"); ask("the second") }()
 				p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
 				next := func() { a.dialog.give(0) }
-				p.choose2(h, a, func() {
+				choose2(p, h, a, func() {
 					if !committed {
 						next()
 						p.wait("decides", time.Second, time.Second)
@@ -112,7 +112,7 @@ func TestChoiceOfADialogThatIsGone(t *testing.T) {
 }
 
 // choose2 takes the second choice of an agent's dialog from elsewhere. It calls ready when it has read the dialog.
-func (p *person) choose2(h *host, a *agent, ready func()) {
+func choose2(p *person, h *host, a *agent, ready func()) {
 	g := h.daemon
 	_, err := g.call(p.name, time.Minute, func(ctx context.Context, _ *house.House) error {
 		shown, err := g.dialogOf(ctx, a)

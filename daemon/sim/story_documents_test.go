@@ -21,7 +21,7 @@ import (
 )
 
 // retryAs retries a handoff with choices.
-func (p *person) retryAs(h *daemon.Handoff, in handoffs.Retry) error {
+func retryAs(p *person, h *daemon.Handoff, in handoffs.Retry) error {
 	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.RetryHandoff(ctx, h.ID, in)
 		return err
@@ -29,7 +29,7 @@ func (p *person) retryAs(h *daemon.Handoff, in handoffs.Retry) error {
 }
 
 // cancel cancels an agent's handoff.
-func (p *person) cancel(h *host, a *agent) error {
+func cancel(p *person, h *host, a *agent) error {
 	return p.ask(h, "cancel", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.CancelHandoff(ctx, a.id, 0)
 		return err
@@ -53,7 +53,7 @@ func (p *person) write(a *agent, hf *daemon.Handoff) {
 }
 
 // kinds returns the kinds of the deliveries of an agent, the oldest first.
-func (p *person) kinds(a *agent) (kinds []daemon.DeliveryKind) {
+func kinds(p *person, a *agent) (kinds []daemon.DeliveryKind) {
 	list, err := p.w.store.Deliveries(ctx(), a.id, 0, 100)
 	if err != nil {
 		p.w.fail("%v", err)
@@ -66,7 +66,7 @@ func (p *person) kinds(a *agent) (kinds []daemon.DeliveryKind) {
 
 // wantFailure fails unless a handoff failed in a phase with a code, before its record, in a sentence that says how to retry it, and its
 // outgoing agent lives.
-func (p *person) wantFailure(t *testing.T, hf *daemon.Handoff, phase daemon.Phase, code daemon.Code, parts ...string) {
+func wantFailure(p *person, t *testing.T, hf *daemon.Handoff, phase daemon.Phase, code daemon.Code, parts ...string) {
 	t.Helper()
 	if hf.Error == nil || hf.Error.Phase != phase || hf.Error.Code != code || hf.RecordedAt != nil || hf.SuccessorID != nil {
 		t.Errorf("handoff failed with %+v, recorded %v; want %s in %s", hf.Error, hf.RecordedAt, code, phase)
@@ -114,11 +114,11 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 						return 0
 					})
 					bad := p.request(h, a, daemon.Failed)
-					p.wantFailure(t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
+					wantFailure(p, t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
 					want, in := []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindExit}, handoffs.Retry{}
 					switch then {
 					case "right":
-						p.turn(a) // a document that is older than its end would be outdated
+						turn(p, a) // a document that is older than its end would be outdated
 						p.wait("thinks", time.Second, time.Second)
 						p.write(a, &bad)
 						want = slices.Insert(want, 1, daemon.KindMessage)
@@ -127,11 +127,11 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 					default:
 						in.Mode = daemon.ModeGenerate
 					}
-					if err := p.retryAs(&bad, in); err != nil {
+					if err := retryAs(p, &bad, in); err != nil {
 						t.Error(err)
 					}
 					done := p.reach(a, daemon.Completed)
-					if got := p.kinds(a); !slices.Equal(got, want) || done.Error != nil {
+					if got := kinds(p, a); !slices.Equal(got, want) || done.Error != nil {
 						t.Errorf("the agent was typed %v, want %v; %+v", got, want, done.Error)
 					}
 					if anew := then == string(daemon.ModeAgent); done.FilePath != bad.FilePath || (done.Ref != bad.Ref) != anew {
@@ -167,12 +167,12 @@ func TestCopiesThatFail(t *testing.T) {
 				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
 				p.requestHandoff(h, a, daemon.ModeGenerate)
 				bad := p.reach(a, daemon.Failed)
-				p.wantFailure(t, &bad, daemon.Generating, c.code, "`--mode agent`")
-				if bad.Error.Message != c.message || len(p.kinds(a)) != 0 {
-					t.Errorf("it failed with %q; the agent was typed %v", bad.Error.Message, p.kinds(a))
+				wantFailure(p, t, &bad, daemon.Generating, c.code, "`--mode agent`")
+				if bad.Error.Message != c.message || len(kinds(p, a)) != 0 {
+					t.Errorf("it failed with %q; the agent was typed %v", bad.Error.Message, kinds(p, a))
 				}
 				p.w.born = func(next *agent) { p.w.born, next.undead = nil, true; next.end("died", 1) }
-				if err := p.retryAs(&bad, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
+				if err := retryAs(p, &bad, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
 					t.Error(err)
 				}
 				p.await("the end of the successor", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Phase == daemon.Failed })
@@ -180,8 +180,8 @@ func TestCopiesThatFail(t *testing.T) {
 				if again.RecordedAt == nil || again.Mode != daemon.ModeAgent {
 					t.Errorf("%+v", again)
 				}
-				wantCode(t, p.retryAs(&again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
-				if err := p.retryAs(&again, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
+				wantCode(t, retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
+				if err := retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
 					t.Error(err)
 				}
 				p.reach(a, daemon.Completed)
@@ -214,8 +214,8 @@ func TestTurnThatDoesNotEnd(t *testing.T) {
 				if asks {
 					says = "Do you want to proceed?"
 				}
-				p.wantFailure(t, &bad, daemon.Instructing, "busy_timeout", "2m0s", says)
-				if told := p.eventsOf(event.HandoffWaiting); asks != slices.ContainsFunc(told, func(e event.Event) bool { return e.Alert && strings.Contains(e.Words(), "a dialog is open") }) {
+				wantFailure(p, t, &bad, daemon.Instructing, "busy_timeout", "2m0s", says)
+				if told := eventsOf(p, event.HandoffWaiting); asks != slices.ContainsFunc(told, func(e event.Event) bool { return e.Alert && strings.Contains(e.Words(), "a dialog is open") }) {
 					t.Errorf("told that the handoff waits: %+v", told)
 				}
 				if over = true; asks {
@@ -267,18 +267,18 @@ func TestCancelledHandoff(t *testing.T) {
 				p.requestHandoff(h, a, mode)
 				first := p.reach(a, in)
 				if in == daemon.ShuttingDown {
-					wantCode(t, p.cancel(h, a), "handoff_recorded")
+					wantCode(t, cancel(p, h, a), "handoff_recorded")
 					p.reach(a, daemon.Completed)
 					return
 				}
 				if in == daemon.Generating {
 					p.wait("lets it begin", 5*time.Second, 5*time.Second)
 				}
-				if err := p.cancel(h, a); err != nil {
+				if err := cancel(p, h, a); err != nil {
 					t.Error(err)
 				}
-				wantCode(t, p.cancel(h, a), "handoff_ended")
-				wantCode(t, p.retryAs(&first, handoffs.Retry{}), "handoff_not_failed")
+				wantCode(t, cancel(p, h, a), "handoff_ended")
+				wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_not_failed")
 				p.wait("looks on", 2*time.Minute, 2*time.Minute)
 				got := p.handoffs(a.id)[0]
 				if got.Phase != daemon.Cancelled || got.RecordedAt != nil || got.Error.Message != "Handoff cancelled" || got.Error.Phase != in || p.row(a).State != daemon.Idle {

@@ -14,7 +14,7 @@ import (
 
 // delayEnterOfExit calls do when a daemon presses the first key after it has pasted the exit command, and delays that key
 // by the time that do returns.
-func (p *person) delayEnterOfExit(do func() time.Duration) {
+func delayEnterOfExit(p *person, do func() time.Duration) {
 	pasted := false
 	p.delayFirst(func(c *call) bool {
 		pasted = pasted || strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit")
@@ -28,7 +28,7 @@ func TestExitCommandTypedLate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.exit = 4 * time.Second
-		p.delayEnterOfExit(func() time.Duration { return settings().Handoff.ExitTimeout })
+		delayEnterOfExit(p, func() time.Duration { return settings().Handoff.ExitTimeout })
 		p.request(h, a, daemon.Completed)
 		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "Signal ") }) {
 			t.Error("a daemon signalled the agent, which was about to exit")
@@ -42,7 +42,7 @@ func TestPromptBehindExit(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = 20 * time.Second
-		p.delayEnterOfExit(func() time.Duration {
+		delayEnterOfExit(p, func() time.Duration {
 			a.frozen = time.Now().Add(time.Second)
 			a.person("one more thing")
 			p.delayFirst(func(c *call) bool { return c.what == "connects" && strings.Contains(c.own.name, "UserPromptSubmit") },
@@ -133,7 +133,7 @@ func TestServerRefusesTheExit(t *testing.T) {
 	for _, by := range []time.Duration{0, -time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, "opencode")
+				a := agentOn(p, h, "opencode")
 				blind := func(c *call) fault {
 					if strings.HasPrefix(c.what, "GET session") {
 						return failed
@@ -165,7 +165,7 @@ func TestServerRefusesTheExit(t *testing.T) {
 // They are no new work: the agent exits without a person.
 func TestServerExitsAfterASetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "opencode")
+		a := agentOn(p, h, "opencode")
 		p.request(h, a, daemon.AwaitingDocument)
 		h.setClock(-time.Hour)
 		p.reach(a, daemon.Completed)
@@ -177,7 +177,7 @@ func TestServerExitsAfterASetBack(t *testing.T) {
 // no agent is ended with work that no document mentions.
 func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "omp")
+		a := agentOn(p, h, "omp")
 		p.promptOnce(a)
 		a.mood.think = 0
 		given := false
@@ -207,7 +207,7 @@ func TestExitBehindATextThatCameFirst(t *testing.T) {
 	for _, runtime := range []string{"claude", "codex"} {
 		t.Run(runtime, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, runtime)
+				a := agentOn(p, h, runtime)
 				p.promptOnce(a)
 				p.delayFirst(func(c *call) bool {
 					return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)

@@ -15,7 +15,7 @@ import (
 )
 
 // share requests a handoff of an agent to heirs, and waits until it is in a phase.
-func (p *person) share(h *host, a *agent, in handoffs.HandoffRequest, until daemon.Phase) daemon.Handoff {
+func share(p *person, h *host, a *agent, in handoffs.HandoffRequest, until daemon.Phase) daemon.Handoff {
 	in.Force = true
 	if err := p.ask(h, "share", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.RequestHandoff(ctx, a.id, in)
@@ -35,7 +35,7 @@ func heirs(slugs ...string) (in handoffs.HandoffRequest) {
 }
 
 // killHeir kills the agent of an heir as soon as that agent has its skill.
-func (p *person) killHeir(a *agent, heir int) {
+func killHeir(p *person, a *agent, heir int) {
 	p.w.after = func(string) {
 		list := p.handoffs(a.id)
 		if len(list) == 0 || len(list[0].Heirs) <= heir || list[0].Heirs[heir].Phase != daemon.InjectingSkill {
@@ -50,7 +50,7 @@ func (p *person) killHeir(a *agent, heir int) {
 func TestAnotherPersonaTakesOver(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		done := p.share(h, a, heirs(personaSlugs[1]), daemon.Completed)
+		done := share(p, h, a, heirs(personaSlugs[1]), daemon.Completed)
 		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
 		if err != nil || next.PersonaSlug() != personaSlugs[1] || next.Name != personaSlugs[1] || next.Generation != 2 {
 			t.Errorf("the successor is %s (%s), generation %d: %v", next.Name, next.PersonaSlug(), next.Generation, err)
@@ -70,8 +70,8 @@ func TestAnotherPersonaTakesOver(t *testing.T) {
 func TestRetryStartsWhatIsMissing(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.killHeir(a, 1)
-		failed := p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		killHeir(p, a, 1)
+		failed := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		briefed, missing := failed.Heirs[0], failed.Heirs[1]
 		if briefed.Phase != daemon.Completed || missing.Phase != daemon.Failed || failed.Error.Phase != daemon.BriefingHeirs ||
 			failed.Error.Code != "successor_gone" || !strings.Contains(failed.Error.Message, fmt.Sprintf("Heir %s (agent %d)", personaSlugs[1], *missing.AgentID)) {
@@ -93,7 +93,7 @@ func TestRetryStartsWhatIsMissing(t *testing.T) {
 func TestKeptAgentHandsOverAgain(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.share(h, a, handoffs.HandoffRequest{Keep: true}, daemon.AwaitingDocument)
+		share(p, h, a, handoffs.HandoffRequest{Keep: true}, daemon.AwaitingDocument)
 		p.send(a.id)
 		first := p.reach(a, daemon.Completed)
 		if p.row(a).EndedAt != nil || len(first.Heirs) != 1 {
@@ -124,7 +124,7 @@ func TestWorkBesideTheHeirs(t *testing.T) {
 				a.person("Look at the barn", tmux.Enter)
 			}
 		}
-		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.ShuttingDown)
+		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
 		if done := p.handoffs(a.id)[0]; p.row(a).EndedAt != nil || !done.Keep {
@@ -143,7 +143,7 @@ func TestHeirsWithoutTheOutgoingAgent(t *testing.T) {
 				a.signal(syscall.SIGKILL)
 			}
 		}
-		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
+		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
 	})
 }
 
@@ -157,7 +157,7 @@ func TestABriefedHeirIsReady(t *testing.T) {
 				b.mood.start = 10 * time.Minute
 			}
 		}
-		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.BriefingHeirs)
+		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.BriefingHeirs)
 		var first int64
 		p.await("the first heir", time.Minute, func() bool {
 			for _, heir := range p.handoffs(a.id)[0].Heirs {
@@ -195,7 +195,7 @@ func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
 				heir.person(" And look at the roof.")
 			})
 		}
-		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		heir := p.w.agents[1]
 		heir.refusing = false
 		p.retryToEnd(a)
@@ -229,7 +229,7 @@ func TestCrashWhileHeirsAreBriefed(t *testing.T) {
 						}
 						return none
 					}
-					p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
+					share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
 				})
 			})
 		}

@@ -12,14 +12,14 @@ import (
 )
 
 // onLimit sets what the daemons do about limits, and has the next daemon begin with that.
-func (p *person) onLimit(h *host, do daemon.LimitAction) {
+func onLimit(p *person, h *host, do daemon.LimitAction) {
 	p.w.limits = daemon.LimitSettings{OnLimit: do, MaxWaits: 2, APITimeout: 2 * time.Minute, Fallback: []string{fallback}}
 	p.end(h)
 	p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
 }
 
 // hits has the account of an agent reach a usage limit of about that long.
-func (p *person) hits(a *agent, lasts time.Duration) *limitHit {
+func hits(p *person, a *agent, lasts time.Duration) *limitHit {
 	text, lasts := a.cli.limited(a, lasts)
 	l := &limitHit{over: time.Now().Add(lasts), text: text}
 	a.limits = append(a.limits, l)
@@ -27,7 +27,7 @@ func (p *person) hits(a *agent, lasts time.Duration) *limitHit {
 }
 
 // decided waits until something is decided about an agent's limit.
-func (p *person) decided(a *agent) (row daemon.Agent) {
+func decided(p *person, a *agent) (row daemon.Agent) {
 	p.await("a decision about its limit", 10*time.Minute, func() bool {
 		row = p.row(a)
 		return row.State == daemon.Limited && row.Limit != nil && row.Limit.Do != daemon.LimitUndecided
@@ -43,16 +43,16 @@ func TestWaitForTheReset(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				p.onLimit(h, daemon.LimitWait)
+				onLimit(p, h, daemon.LimitWait)
 				a := p.agent(h)
-				l := p.hits(a, 2*time.Minute)
+				l := hits(p, a, 2*time.Minute)
 				a.person("some work", tmux.Enter)
-				row := p.decided(a)
+				row := decided(p, a)
 				if l := row.Limit; l.Kind != daemon.LimitUsage || l.Do != daemon.LimitWait || l.By != daemon.LimitByPolicy || row.LimitedUntil == nil || !l.Until.Equal(*row.LimitedUntil) {
 					t.Errorf("limit %+v until %v", l, row.LimitedUntil)
 				}
 				if c.itself {
-					p.w.employEndless("the runtime", func(*person) { a.resume(l, time.Until(row.LimitedUntil.Add(80*time.Second))) })
+					p.w.employEndless("the runtime", func(*person) { resume(a, l, time.Until(row.LimitedUntil.Add(80*time.Second))) })
 				}
 				if c.ends {
 					p.w.employEndless("somebody", func(p *person) {
@@ -79,17 +79,17 @@ func TestWaitForTheReset(t *testing.T) {
 // TestWaitsAreCounted: each reset is followed by a limit. After max_waits a person is asked.
 func TestWaitsAreCounted(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.onLimit(h, daemon.LimitWait)
+		onLimit(p, h, daemon.LimitWait)
 		a := p.agent(h)
-		p.hits(a, time.Minute)
+		hits(p, a, time.Minute)
 		a.person("some work", tmux.Enter)
 		for n := range 2 {
-			p.decided(a)
-			a.extra = func(context.Context) bool { p.hits(a, time.Minute); return true }
+			decided(p, a)
+			a.extra = func(context.Context) bool { hits(p, a, time.Minute); return true }
 			p.await("the prompt", time.Hour, func() bool { return a.limits[n].goOns == 1 })
 			p.poll("the next limit", func() bool { row := p.row(a); return row.State == daemon.Limited && row.Limit.Waits == n+1 })
 		}
-		if l := p.decided(a).Limit; l.Do != daemon.LimitAsk || l.Waits != 2 || !strings.Contains(l.Why, "2 times in a row") {
+		if l := decided(p, a).Limit; l.Do != daemon.LimitAsk || l.Waits != 2 || !strings.Contains(l.Why, "2 times in a row") {
 			t.Errorf("limit %+v, want a person asked after 2 waits", l)
 		}
 	})
@@ -99,12 +99,12 @@ func TestWaitsAreCounted(t *testing.T) {
 // has it go on.
 func TestLimitedAgentThatDies(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.onLimit(h, daemon.LimitWait)
+		onLimit(p, h, daemon.LimitWait)
 		a := p.agent(h)
 		p.promptOnce(a)
-		l := p.hits(a, 2*time.Minute)
+		l := hits(p, a, 2*time.Minute)
 		a.person("more work", tmux.Enter)
-		p.decided(a)
+		decided(p, a)
 		a.signal(syscall.SIGKILL)
 		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
 		p.end(h)
@@ -132,7 +132,7 @@ func TestLimitedAgentThatDies(t *testing.T) {
 // TestAPIThatFails: an API that fails for longer than api_timeout is a limit without an end. The agent tries again, until a person is asked.
 func TestAPIThatFails(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.onLimit(h, daemon.LimitWait)
+		onLimit(p, h, daemon.LimitWait)
 		a := p.agent(h)
 		a.failing = true
 		a.person("some work", tmux.Enter)
@@ -146,7 +146,7 @@ func TestAPIThatFails(t *testing.T) {
 			t.Errorf("limit %+v after %d tries, want 2", l, n)
 		}
 		a.failing = false
-		p.message(h, a, "go on")
+		message(p, h, a, "go on")
 		p.await("a good turn", time.Minute, func() bool {
 			row := p.row(a)
 			return row.State == daemon.Idle && row.Limit == nil && row.Trouble == nil
@@ -157,10 +157,10 @@ func TestAPIThatFails(t *testing.T) {
 // TestStepWaitsForAReset: the agent of a step waits for its reset for longer than the step may take. That time does not count.
 func TestStepWaitsForAReset(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.onLimit(h, daemon.LimitWait)
-		p.w.born = func(a *agent) { p.hits(a, 4*time.Minute) }
+		onLimit(p, h, daemon.LimitWait)
+		p.w.born = func(a *agent) { hits(p, a, 4*time.Minute) }
 		id := p.startPipeline(h, "one")
-		p.decided(p.newest(id, 0))
+		decided(p, p.newest(id, 0))
 		p.wait("looks on", 10*time.Second, 10*time.Second)
 		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "has hit a usage limit until") {
 			t.Errorf("the pipeline is %s (%s): %v", pl.Status, pl.Note, err)

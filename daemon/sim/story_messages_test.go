@@ -18,13 +18,13 @@ import (
 )
 
 // swallow has a dialog open over the next text that is typed to an agent, before the agent reads the text.
-func (p *person) swallow(a *agent) {
+func swallow(p *person, a *agent) {
 	p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
 		a.frozen = time.Now().Add(2 * time.Second)
 		p.w.after = func(what string) {
 			if strings.Contains(what, " typed ") {
 				p.w.after = nil
-				go a.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+				go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 			}
 		}
 		return 0
@@ -32,7 +32,7 @@ func (p *person) swallow(a *agent) {
 }
 
 // verdict waits for the verdict of the newest delivery to an agent.
-func (p *person) verdict(a *agent) (d daemon.Delivery) {
+func verdict(p *person, a *agent) (d daemon.Delivery) {
 	p.await("a verdict", 10*time.Minute, func() bool {
 		list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
 		if err != nil || len(list) == 0 {
@@ -53,14 +53,14 @@ func TestSwallowedMessage(t *testing.T) {
 				a := p.agent(h)
 				p.promptOnce(a)
 				if !known {
-					p.hideTranscript(t, a)
+					hideTranscript(p, t, a)
 				}
-				p.swallow(a)
-				p.message(h, a, "Mend the fence")
+				swallow(p, a)
+				message(p, h, a, "Mend the fence")
 				p.poll("the dialog", func() bool { return a.dialog != nil })
 				p.wait("is away", time.Minute, time.Minute)
 				a.person("", tmux.Enter)
-				d := p.verdict(a)
+				d := verdict(p, a)
 				times := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") }))
 				switch {
 				case known && (!d.TypedAgain || *d.Verdict != daemon.Submitted || times != 1):
@@ -74,7 +74,7 @@ func TestSwallowedMessage(t *testing.T) {
 }
 
 // hideTranscript makes a transcript that the daemon cannot find.
-func (p *person) hideTranscript(t *testing.T, a *agent) {
+func hideTranscript(p *person, t *testing.T, a *agent) {
 	row := p.row(a)
 	gone := t.TempDir() + "/gone.jsonl"
 	row.TranscriptPath = &gone
@@ -91,11 +91,11 @@ func TestDialogInTheTurnOfAMessage(t *testing.T) {
 		p.promptOnce(a)
 		p.loseHooks(hooks.UserPromptSubmit)
 		a.extra = func(ctx context.Context) bool { return a.permission(ctx) }
-		p.message(h, a, "Mend the fence")
+		message(p, h, a, "Mend the fence")
 		p.poll("the dialog", func() bool { return a.dialog != nil })
 		p.wait("is away", 20*time.Second, 20*time.Second)
 		a.person("", tmux.Enter)
-		if d := p.verdict(a); d.TypedAgain || *d.Verdict != daemon.Submitted {
+		if d := verdict(p, a); d.TypedAgain || *d.Verdict != daemon.Submitted {
 			t.Errorf("%s %s, typed again %t", *d.Verdict, d.Evidence, d.TypedAgain)
 		}
 		p.w.inject = nil
@@ -106,7 +106,7 @@ func TestDialogInTheTurnOfAMessage(t *testing.T) {
 // long as the CLI drops an Enter. Every run checks that.
 func TestPasteWithoutAnAnswer(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "gemini")
+		a := agentOn(p, h, "gemini")
 		a.mood.hands = time.Millisecond
 		p.w.inject = func(c *call) fault {
 			if strings.HasPrefix(c.what, "Paste ") {
@@ -115,7 +115,7 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 			}
 			return none
 		}
-		p.message(h, a, "some work")
+		message(p, h, a, "some work")
 		if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
 			t.Errorf("the agent is %s", p.row(a).State)
 		}
@@ -132,8 +132,8 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 				a := p.agent(h)
 				p.promptOnce(a)
 				p.request(h, a, daemon.ShuttingDown)
-				p.message(h, a, "Mend the fence")
-				p.message(h, a, "Mend the roof")
+				message(p, h, a, "Mend the fence")
+				message(p, h, a, "Mend the roof")
 				hf := p.reach(a, daemon.AwaitingRegistration)
 				p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
 				p.w.process(*hf.SuccessorID).end("died", 1)
@@ -213,7 +213,7 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 			t.Error(err)
 		}
 		p.reach(a, daemon.AwaitingDocument)
-		p.message(h, a, "Mend the fence")
+		message(p, h, a, "Mend the fence")
 		p.reach(a, daemon.Completed)
 	})
 }
@@ -223,8 +223,8 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 func TestMessageAtTheMomentOfARetry(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.killHeir(a, 1)
-		failed := p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		killHeir(p, a, 1)
+		failed := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		begins := false
 		p.delayFirst(func(c *call) bool {
 			return strings.Contains(c.what, "(message for agent ") && strings.Contains(c.what, " typing")
@@ -232,7 +232,7 @@ func TestMessageAtTheMomentOfARetry(t *testing.T) {
 			begins = true
 			return time.Second
 		})
-		p.message(h, a, "some work")
+		message(p, h, a, "some work")
 		p.poll("the begin of its typing", func() bool { return begins })
 		p.retryToEnd(a)
 		p.await("the message", time.Minute, func() bool {

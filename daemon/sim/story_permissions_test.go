@@ -16,7 +16,7 @@ import (
 
 // delegates has an agent start sub-agents that ask for permissions at once, and end its own turn. It returns the permissions in the order
 // of their dialogs.
-func (p *person) delegates(a *agent, commands ...string) (asked []daemon.Permission) {
+func delegates(p *person, a *agent, commands ...string) (asked []daemon.Permission) {
 	a.extra = func(context.Context) bool {
 		for _, command := range commands {
 			a.tasks, a.subs = a.tasks+1, a.subs+1
@@ -28,11 +28,11 @@ func (p *person) delegates(a *agent, commands ...string) (asked []daemon.Permiss
 		return true
 	}
 	a.person("delegate it", tmux.Enter)
-	p.await("the permissions", time.Minute, func() bool { return len(p.open(a)) == len(commands) })
+	p.await("the permissions", time.Minute, func() bool { return len(open(p, a)) == len(commands) })
 	p.await("the end of the turn", time.Minute, func() bool { return a.stop == nil && p.row(a).LastStop > 0 })
 	p.wait("looks on", 5*time.Second, 5*time.Second)
 	for _, d := range append([]*dialog{a.dialog}, a.behind...) {
-		for _, o := range p.open(a) {
+		for _, o := range open(p, a) {
 			if o.Subject == d.Detail {
 				asked = append(asked, o)
 			}
@@ -45,7 +45,7 @@ func (p *person) delegates(a *agent, commands ...string) (asked []daemon.Permiss
 }
 
 // open returns the open permissions of an agent.
-func (p *person) open(a *agent) []daemon.Permission {
+func open(p *person, a *agent) []daemon.Permission {
 	list, err := p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true})
 	if err != nil {
 		p.w.fail("%v", err)
@@ -54,7 +54,7 @@ func (p *person) open(a *agent) []daemon.Permission {
 }
 
 // becomes waits until a permission has ended, and checks how.
-func (p *person) becomes(id int64, want daemon.PermissionState) {
+func becomes(p *person, id int64, want daemon.PermissionState) {
 	var now daemon.Permission
 	p.await("the end of the permission", 5*time.Second, func() bool {
 		var err error
@@ -67,7 +67,7 @@ func (p *person) becomes(id int64, want daemon.PermissionState) {
 }
 
 // allow answers a permission from the seat.
-func (p *person) allow(h *host, asked *daemon.Permission) {
+func allow(p *person, h *host, asked *daemon.Permission) {
 	if err := p.ask(h, "allow", func(ctx context.Context, d *house.House) error {
 		_, err := d.Permissions.Answer(ctx, asked.ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name})
 		return err
@@ -81,24 +81,24 @@ func (p *person) allow(h *host, asked *daemon.Permission) {
 func TestPermissionsEndOneByOne(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		asked := p.delegates(a, "touch one", "touch two", "touch three")
+		asked := delegates(p, a, "touch one", "touch two", "touch three")
 		if t.Failed() || len(p.w.failures) > 0 {
 			return
 		}
-		p.allow(h, &asked[1]) // its dialog waits for its turn
-		p.becomes(asked[1].ID, daemon.PermissionGiven)
+		allow(p, h, &asked[1]) // its dialog waits for its turn
+		becomes(p, asked[1].ID, daemon.PermissionGiven)
 		p.wait("looks on", 5*time.Second, 5*time.Second)
-		if open := p.open(a); len(open) != 2 {
+		if open := open(p, a); len(open) != 2 {
 			t.Errorf("%d permissions are open, want 2: %+v", len(open), open)
 		}
 		a.person("", tmux.Enter)
-		p.becomes(asked[0].ID, daemon.PermissionPane)
+		becomes(p, asked[0].ID, daemon.PermissionPane)
 		p.wait("looks on", 5*time.Second, 5*time.Second)
-		if open := p.open(a); len(open) != 1 || open[0].ID != asked[2].ID || a.dialog == nil || p.row(a).State != daemon.Waiting || !strings.Contains(p.row(a).WaitsFor, "touch three") {
+		if open := open(p, a); len(open) != 1 || open[0].ID != asked[2].ID || a.dialog == nil || p.row(a).State != daemon.Waiting || !strings.Contains(p.row(a).WaitsFor, "touch three") {
 			t.Errorf("the open permissions are %+v, the agent %s for %q", open, p.row(a).State, p.row(a).WaitsFor)
 		}
 		a.person("", tmux.Enter)
-		p.becomes(asked[2].ID, daemon.PermissionPane)
+		becomes(p, asked[2].ID, daemon.PermissionPane)
 	})
 }
 
@@ -107,13 +107,13 @@ func TestPermissionsEndOneByOne(t *testing.T) {
 func TestDialogOfAnUnansweredPermissionStands(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		first := p.delegates(a, "touch one")[0]
-		p.await("the end of its time", time.Hour, func() bool { return len(p.open(a)) == 0 })
+		first := delegates(p, a, "touch one")[0]
+		p.await("the end of its time", time.Hour, func() bool { return len(open(p, a)) == 0 })
 		p.w.employEndless("another sub-agent", func(*person) { a.askHeld("touch two", true) })
-		p.await("the second permission", time.Minute, func() bool { return len(p.open(a)) == 1 })
-		second := p.open(a)[0]
-		p.allow(h, &second)
-		p.becomes(second.ID, daemon.PermissionGiven)
+		p.await("the second permission", time.Minute, func() bool { return len(open(p, a)) == 1 })
+		second := open(p, a)[0]
+		allow(p, h, &second)
+		becomes(p, second.ID, daemon.PermissionGiven)
 		if row := p.row(a); row.State != daemon.Waiting || !strings.Contains(row.WaitsFor, "touch one") {
 			t.Errorf("the agent is %s for %q while the dialog of permission %d stands", row.State, row.WaitsFor, first.ID)
 		}
@@ -127,7 +127,7 @@ func TestDialogOfAnUnansweredPermissionStands(t *testing.T) {
 func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		asked := p.delegates(a, "touch one")
+		asked := delegates(p, a, "touch one")
 		ends := false
 		p.delayFirst(func(c *call) bool { return isCommit(c, "«permission_ended»") }, func() time.Duration {
 			ends = true
@@ -135,9 +135,9 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 		})
 		a.person("", tmux.Enter)
 		p.poll("the end", func() bool { return ends })
-		p.allow(h, &asked[0])
-		p.becomes(asked[0].ID, daemon.PermissionGiven)
-		for _, e := range p.w.log() {
+		allow(p, h, &asked[0])
+		becomes(p, asked[0].ID, daemon.PermissionGiven)
+		for _, e := range log(p.w) {
 			if e.Type == event.PermissionEnded || e.Alert && strings.HasPrefix(string(e.Type), "permission") && e.Type != event.PermissionAsked {
 				t.Errorf("event %s %s", e.Type, e.Payload)
 			}
@@ -157,9 +157,9 @@ func TestPermissionWhoseHookIsLost(t *testing.T) {
 			}
 			return none
 		}
-		asked := p.delegates(a, "touch one")
+		asked := delegates(p, a, "touch one")
 		a.person("", tmux.Enter)
-		p.becomes(asked[0].ID, daemon.PermissionPane)
+		becomes(p, asked[0].ID, daemon.PermissionPane)
 		if p.w.inject != nil {
 			t.Error("the database did not fail")
 		}
@@ -173,12 +173,12 @@ func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
 		t.Run(by.String(), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				a := p.agent(h)
-				asked := p.delegates(a, "touch one")
+				asked := delegates(p, a, "touch one")
 				p.end(h)
 				h.setClock(by)
 				a.person("", tmux.Enter)
 				p.await("the hook at the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
-				p.becomes(asked[0].ID, daemon.PermissionPane)
+				becomes(p, asked[0].ID, daemon.PermissionPane)
 			})
 		})
 	}
@@ -192,7 +192,7 @@ func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, runs %t", by, runs), func(t *testing.T) {
 				story(t, func(t *testing.T, p *person, h *host) {
 					a := p.agent(h)
-					asked := p.delegates(a, "touch one")
+					asked := delegates(p, a, "touch one")
 					least := 40 * time.Second
 					if !runs {
 						p.end(h)
@@ -203,11 +203,11 @@ func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
 						p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
 					}
 					p.wait("looks on", least, least)
-					if len(p.open(a)) != 1 {
+					if len(open(p, a)) != 1 {
 						t.Errorf("after %s: %+v", least, asked)
 					}
-					p.await("the end of its time", time.Minute, func() bool { return len(p.open(a)) == 0 })
-					p.becomes(asked[0].ID, daemon.PermissionUnanswered)
+					p.await("the end of its time", time.Minute, func() bool { return len(open(p, a)) == 0 })
+					becomes(p, asked[0].ID, daemon.PermissionUnanswered)
 				})
 			})
 		}
@@ -219,7 +219,7 @@ func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
 func TestAnswerWaitsForItsHook(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		asked := p.delegates(a, "touch one")
+		asked := delegates(p, a, "touch one")
 		killed := h.daemon
 		p.w.inject = func(c *call) fault {
 			if isCommit(c, "«permission_answered»") {
@@ -242,8 +242,8 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 		}
 		a.person("", tmux.Enter)
 		p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon != killed && h.daemon.listening })
-		p.await("the end of the permission", time.Minute, func() bool { return len(p.open(a)) == 0 })
-		p.becomes(asked[0].ID, daemon.PermissionGiven)
+		p.await("the end of the permission", time.Minute, func() bool { return len(open(p, a)) == 0 })
+		becomes(p, asked[0].ID, daemon.PermissionGiven)
 	})
 }
 
@@ -252,17 +252,17 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 func TestNextDialogComesAtOnce(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		first := p.delegates(a, "touch one")[0]
+		first := delegates(p, a, "touch one")[0]
 		a.person("", tmux.Enter)
 		p.poll("the end of the dialog", func() bool { return a.dialog == nil })
 		p.w.employEndless("another sub-agent", func(*person) { a.askHeld("touch two", true) })
-		p.becomes(first.ID, daemon.PermissionPane)
-		second := p.open(a)
+		becomes(p, first.ID, daemon.PermissionPane)
+		second := open(p, a)
 		if a.dialog == nil || len(second) != 1 {
 			t.Fatalf("the second dialog has ended: %+v", second)
 		}
 		a.person("", tmux.Enter)
-		p.becomes(second[0].ID, daemon.PermissionPane)
+		becomes(p, second[0].ID, daemon.PermissionPane)
 	})
 }
 
@@ -271,12 +271,12 @@ func TestNextDialogComesAtOnce(t *testing.T) {
 func TestDialogAnsweredUnderNoDaemon(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		asked := p.delegates(a, "touch one", "touch two")
+		asked := delegates(p, a, "touch one", "touch two")
 		p.end(h)
 		a.person("", tmux.Enter)
-		p.await("the end of their time", 2*time.Minute, func() bool { return len(p.open(a)) == 0 })
-		p.becomes(asked[0].ID, daemon.PermissionUnanswered)
-		p.becomes(asked[1].ID, daemon.PermissionUnanswered)
+		p.await("the end of their time", 2*time.Minute, func() bool { return len(open(p, a)) == 0 })
+		becomes(p, asked[0].ID, daemon.PermissionUnanswered)
+		becomes(p, asked[1].ID, daemon.PermissionUnanswered)
 		a.person("", tmux.Enter)
 		p.await("the agent to go on", time.Minute, func() bool { return p.row(a).State != daemon.Waiting })
 	})

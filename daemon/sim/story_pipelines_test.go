@@ -107,7 +107,7 @@ func TestGate(t *testing.T) {
 		p.end(h) // a restart brings no reminder
 		p.wait("is away", 48*time.Second, 48*time.Second)
 		reminders := 0
-		for _, e := range p.w.log() {
+		for _, e := range log(p.w) {
 			if e.Type == "pipeline_approval_reminder" {
 				reminders++
 			}

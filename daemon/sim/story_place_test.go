@@ -15,7 +15,7 @@ import (
 )
 
 // inPlace requests a handoff in place, and returns the successor when the handoff is completed.
-func (p *person) inPlace(h *host, a *agent) *agent {
+func inPlace(p *person, h *host, a *agent) *agent {
 	in := true
 	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
@@ -31,8 +31,8 @@ func (p *person) inPlace(h *host, a *agent) *agent {
 func TestInPlace(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		next := p.inPlace(h, a)
-		last := p.inPlace(h, next)
+		next := inPlace(p, h, a)
+		last := inPlace(p, h, next)
 		if next.ref != a.ref || last.ref != a.ref || len(p.handoffs(a.id)[0].Warnings) != 0 {
 			t.Errorf("agents in %s, %s and %s: %q", a.ref.Pane, next.ref.Pane, last.ref.Pane, p.handoffs(a.id)[0].Warnings)
 		}
@@ -85,7 +85,7 @@ func TestCrashInPlace(t *testing.T) {
 						}
 						return none
 					}
-					if next := p.inPlace(h, a); next.ref != a.ref {
+					if next := inPlace(p, h, a); next.ref != a.ref {
 						t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
 					}
 				})
@@ -174,7 +174,7 @@ func TestNoPlace(t *testing.T) {
 					spoil(h, a)
 					return 0
 				})
-				next := p.inPlace(h, a)
+				next := inPlace(p, h, a)
 				if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {
 					t.Errorf("the successor is in %s: %q", next.ref.Pane, warned)
 				}
@@ -199,7 +199,7 @@ func TestNoPlaceOfAPerson(t *testing.T) {
 		}
 		respawned := false
 		p.w.sent = func(act string, _ func() error) { respawned = respawned || strings.HasPrefix(act, "Respawn ") }
-		next := p.inPlace(h, a)
+		next := inPlace(p, h, a)
 		if warned := p.handoffs(a.id)[0].Warnings; respawned || next.ref == a.ref || !strings.Contains(strings.Join(warned, "\n"), "a shell may run in it") {
 			t.Errorf("respawned: %t, the successor is in %s of %s: %q", respawned, next.ref.Pane, next.ref.Socket, warned)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // hand is a request for a handoff, which may be refused.
-func (p *person) hand(h *host, id int64) error {
+func hand(p *person, h *host, id int64) error {
 	return p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.RequestHandoff(ctx, id, handoffs.HandoffRequest{Force: true})
 		return err
@@ -25,7 +25,7 @@ func (p *person) hand(h *host, id int64) error {
 }
 
 // resumeAgent is a request to open the session of an agent again, which may be refused.
-func (p *person) resumeAgent(h *host, id int64) error {
+func resumeAgent(p *person, h *host, id int64) error {
 	return p.ask(h, "resume", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.ResumeAgent(ctx, id)
 		return err
@@ -39,8 +39,8 @@ func TestLateSuccessor(t *testing.T) {
 		a := p.agent(h)
 		p.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
-		wantCode(t, p.hand(h, next), "handoff_in_progress")
-		wantCode(t, p.resumeAgent(h, a.id), "handoff_in_progress")
+		wantCode(t, hand(p, h, next), "handoff_in_progress")
+		wantCode(t, resumeAgent(p, h, a.id), "handoff_in_progress")
 		late := p.reach(a, daemon.Failed)
 		if e := late.Error; e.Code != "registration_timeout" || e.Phase != daemon.AwaitingRegistration || late.RecordedAt == nil {
 			t.Errorf("it failed with %+v", e)
@@ -59,7 +59,7 @@ func TestLateSuccessor(t *testing.T) {
 		if got := p.handoffs(a.id)[0]; *got.SuccessorID != next {
 			t.Errorf("the successor is agent %d, not %d", *got.SuccessorID, next)
 		}
-		wantCode(t, p.resumeAgent(h, a.id), "agent_resumed")
+		wantCode(t, resumeAgent(p, h, a.id), "agent_resumed")
 	})
 }
 
@@ -162,13 +162,13 @@ func TestRetryBesideANewHandoff(t *testing.T) {
 		a := p.agent(h)
 		a.failing = true
 		first := p.request(h, a, daemon.Failed)
-		p.wantFailure(t, &first, daemon.AwaitingDocument, "runtime_error", "429")
+		wantFailure(p, t, &first, daemon.AwaitingDocument, "runtime_error", "429")
 		a.failing = false
 		p.request(h, a, daemon.AwaitingDocument)
-		err := p.retryAs(&first, handoffs.Retry{})
+		err := retryAs(p, &first, handoffs.Retry{})
 		wantCode(t, err, "handoff_in_progress")
 		p.reach(a, daemon.Completed)
-		wantCode(t, p.retryAs(&first, handoffs.Retry{}), "handoff_superseded")
+		wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_superseded")
 	})
 }
 
@@ -179,18 +179,18 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		a := p.agent(h)
 		p.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 3 * time.Minute })
 		bad := p.request(h, a, daemon.Failed)
-		wantCode(t, p.retryAs(&bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
+		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
 		p.stop(h, *bad.SuccessorID, true)
 		p.await("its end", time.Minute, func() bool {
 			row, err := p.w.store.Agent(ctx(), *bad.SuccessorID)
 			return err == nil && row.EndedAt != nil
 		})
 		for _, in := range []handoffs.Retry{{Runtime: "nothing"}, {Runtime: "claude", PermissionMode: "edits"}, {PermissionMode: "--yolo"}} {
-			if err := p.retryAs(&bad, in); err == nil {
+			if err := retryAs(p, &bad, in); err == nil {
 				t.Errorf("the retry %+v was taken", in)
 			}
 		}
-		if err := p.retryAs(&bad, handoffs.Retry{Runtime: "codex", PermissionMode: "read-only"}); err != nil {
+		if err := retryAs(p, &bad, handoffs.Retry{Runtime: "codex", PermissionMode: "read-only"}); err != nil {
 			t.Error(err)
 		}
 		done := p.reach(a, daemon.Completed)
@@ -202,9 +202,9 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 	t.Run("of several heirs", func(t *testing.T) {
 		story(t, func(t *testing.T, p *person, h *host) {
 			a := p.agent(h)
-			p.killHeir(a, 1)
-			bad := p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
-			wantCode(t, p.retryAs(&bad, handoffs.Retry{PermissionMode: "plan"}), "bad_heirs")
+			killHeir(p, a, 1)
+			bad := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+			wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "bad_heirs")
 		})
 	})
 }
@@ -227,11 +227,11 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 		for n := range 2 {
 			p.await("its end", time.Minute, func() bool { return copies == n+1 && p.handoffs(a.id)[0].Phase == daemon.Failed })
 			bad := p.handoffs(a.id)[0]
-			p.wantFailure(t, &bad, daemon.Verifying, "document_says_nothing", "fewer than 15", "`--force`")
+			wantFailure(p, t, &bad, daemon.Verifying, "document_says_nothing", "fewer than 15", "`--force`")
 			if err := os.Chtimes(bad.FilePath, h.now(), h.now()); err != nil { // the daemon has written it, at the machine's time
 				t.Error(err)
 			}
-			if err := p.retryAs(&bad, handoffs.Retry{Force: n == 1}); err != nil {
+			if err := retryAs(p, &bad, handoffs.Retry{Force: n == 1}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -336,7 +336,7 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 						t.Errorf("the message: %+v", message)
 					}
 					p.reach(a, daemon.Failed)
-					told := p.eventsOf(event.HandoffFailed)
+					told := eventsOf(p, event.HandoffFailed)
 					if text := word(&told[0], "message"); !strings.HasSuffix(text, "The successor of agent 1 gets 1 message that it has not got: `understudy agent messages 1`.") {
 						t.Errorf("the failure says %q", text)
 					}
@@ -440,13 +440,13 @@ func TestTextThatIsNotEchoed(t *testing.T) {
 		p.w.born = func(a *agent) { a.frame.Strange = true }
 		a := p.agent(h)
 		p.promptOnce(a)
-		p.turn(a)
+		turn(p, a)
 		a.frozen = time.Now().Add(2 * time.Minute)
 		p.send(a.id)
-		if d := p.verdict(a); *d.Verdict != daemon.Unconfirmed || !strings.Contains(d.Evidence, "Enter was not pressed") {
+		if d := verdict(p, a); *d.Verdict != daemon.Unconfirmed || !strings.Contains(d.Evidence, "Enter was not pressed") {
 			t.Errorf("%s: %s", *d.Verdict, d.Evidence)
 		}
-		if told := p.eventsOf(event.AgentScreenUnknown); len(told) != 1 || !told[0].Alert {
+		if told := eventsOf(p, event.AgentScreenUnknown); len(told) != 1 || !told[0].Alert {
 			t.Errorf("told of the screen: %+v", told)
 		}
 	})

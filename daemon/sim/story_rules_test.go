@@ -113,7 +113,7 @@ func TestDialogOpensUnderAPaste(t *testing.T) {
 		p.await("the paste", time.Minute, func() bool { return typing })
 		go func() {
 			a.do("thinks of something", 0, time.Millisecond)
-			a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			ask(a, "permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		}()
 		p.wait("looks elsewhere", 10*time.Second, 10*time.Second)
 		a.person("", tmux.Enter)

@@ -16,7 +16,7 @@ import (
 )
 
 // agentOn starts an agent on a runtime, and returns it once it is idle, and has its skill.
-func (p *person) agentOn(h *host, runtime string) *agent {
+func agentOn(p *person, h *host, runtime string) *agent {
 	var id int64
 	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
 		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
@@ -33,7 +33,7 @@ func (p *person) agentOn(h *host, runtime string) *agent {
 }
 
 // message sends a text to an agent.
-func (p *person) message(h *host, a *agent, text string) {
+func message(p *person, h *host, a *agent, text string) {
 	if err := p.ask(h, "send", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.SendMessage(ctx, a.id, text, false)
 		return err
@@ -53,9 +53,9 @@ func pressed(h *host, a *agent) (keys []tmux.Key) {
 }
 
 // hitLimit has an agent that shows its limit on the screen only hit one in its next turn.
-func (p *person) hitLimit(h *host, a *agent) {
+func hitLimit(p *person, h *host, a *agent) {
 	a.limits = append(a.limits, &limitHit{over: time.Now().Add(time.Hour), text: "You have exhausted your daily quota on this model."})
-	p.message(h, a, "some work")
+	message(p, h, a, "some work")
 	p.poll("the question about the limit", func() bool { return a.dialog != nil && a.dialog.limit })
 }
 
@@ -63,7 +63,7 @@ func (p *person) hitLimit(h *host, a *agent) {
 // killed after the first. The agent is limited then, and is handed over as any other.
 func TestLimitOnTheScreenIsLeft(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "gemini")
+		a := agentOn(p, h, "gemini")
 		p.w.inject = func(c *call) fault {
 			if strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") {
 				p.w.inject = nil
@@ -71,7 +71,7 @@ func TestLimitOnTheScreenIsLeft(t *testing.T) {
 			}
 			return none
 		}
-		p.hitLimit(h, a)
+		hitLimit(p, h, a)
 		if !p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited }) {
 			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
 		}
@@ -90,8 +90,8 @@ func TestLimitOnTheScreenIsLeft(t *testing.T) {
 // dialog, and presses none any more. Once the agent reads them, whoever answers last ends the turn.
 func TestLimitOnTheScreenThatStays(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "gemini")
-		p.hitLimit(h, a)
+		a := agentOn(p, h, "gemini")
+		hitLimit(p, h, a)
 		a.mood.hands = 0
 		a.frozen = time.Now().Add(time.Minute)
 		if !p.await("the question in the row", 40*time.Second, func() bool { return p.row(a).State == daemon.Waiting }) {
@@ -119,7 +119,7 @@ func TestLimitOnTheScreenThatStays(t *testing.T) {
 // shows that the turn is over.
 func TestEndBehindADialogIsSeen(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "omp")
+		a := agentOn(p, h, "omp")
 		a.extra = func(context.Context) bool {
 			a.askHeld("touch one", false)
 			return true
@@ -147,13 +147,13 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 // types nothing into the dialog of a program that it knows by its screen only.
 func TestEchoLooksAgain(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, linesName)
+		a := agentOn(p, h, linesName)
 		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "typing") }, func() time.Duration {
-			go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+			go ask(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
 			return 2 * time.Second
 		})
 		before := len(h.term.Inputs(a.ref))
-		p.message(h, a, "some work")
+		message(p, h, a, "some work")
 		p.wait("waits", 20*time.Second, 20*time.Second)
 		if a.dialog == nil || len(h.term.Inputs(a.ref)) != before {
 			t.Errorf("dialog %+v, typed %v", a.dialog, h.term.Inputs(a.ref)[before:])
@@ -167,11 +167,11 @@ func TestEchoLooksAgain(t *testing.T) {
 }
 
 // stopsAtAQuestion has a program that is known by its screen only stop at a question, in a turn.
-func (p *person) stopsAtAQuestion(h *host) *agent {
-	a := p.agentOn(h, linesName)
-	p.message(h, a, "some work")
+func stopsAtAQuestion(p *person, h *host) *agent {
+	a := agentOn(p, h, linesName)
+	message(p, h, a, "some work")
 	p.await("the turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-	go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+	go ask(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
 	return a
 }
 
@@ -179,7 +179,7 @@ func (p *person) stopsAtAQuestion(h *host) *agent {
 // turn counts as failed once the screen has been the same for long, and the operator is told where to look.
 func TestScreenThatNeverGetsReady(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.stopsAtAQuestion(h)
+		a := stopsAtAQuestion(p, h)
 		p.wait("waits", 4*time.Minute, 4*time.Minute)
 		if row := p.row(a); row.Trouble != nil {
 			t.Errorf("after four minutes the agent is in trouble %+v", row.Trouble)
@@ -198,7 +198,7 @@ func TestScreenThatNeverGetsReady(t *testing.T) {
 // nothing new meanwhile, but only the time in which the daemon ran counts: the turn has not failed.
 func TestSleepIsNoStillness(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.stopsAtAQuestion(h)
+		a := stopsAtAQuestion(p, h)
 		p.wait("waits", time.Minute, time.Minute)
 		h.asleep = time.Now().Add(time.Hour)
 		h.noteAbsence(h.asleep)
@@ -218,7 +218,7 @@ func TestEnterAfterAKill(t *testing.T) {
 	for _, runtime := range []string{"gemini", "codex"} {
 		t.Run(runtime, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, runtime)
+				a := agentOn(p, h, runtime)
 				p.w.inject = func(c *call) fault {
 					if strings.HasPrefix(c.what, "Press ") {
 						p.w.inject = nil
@@ -226,7 +226,7 @@ func TestEnterAfterAKill(t *testing.T) {
 					}
 					return none
 				}
-				p.message(h, a, "some work")
+				message(p, h, a, "some work")
 				if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
 					t.Errorf("the agent is %s", p.row(a).State)
 				}
@@ -242,7 +242,7 @@ func TestEnterAfterAKill(t *testing.T) {
 // does not come so soon after the paste that the CLI drops it. Every run checks that.
 func TestEnterAfterAStop(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
-		a := p.agentOn(h, "gemini")
+		a := agentOn(p, h, "gemini")
 		p.w.inject = func(c *call) fault {
 			if c.abandoned() {
 				return lostAnswer
@@ -259,7 +259,7 @@ func TestEnterAfterAStop(t *testing.T) {
 			p.poll("the text", func() bool { return a.composer.Text != "" })
 			h.daemon.cancel(errStopped)
 		})
-		p.message(h, a, "some work")
+		message(p, h, a, "some work")
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
 	})
 }
@@ -276,7 +276,7 @@ func TestServerIsSilent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, "opencode")
+				a := agentOn(p, h, "opencode")
 				var since time.Time
 				p.w.inject = func(one *call) fault {
 					given := strings.HasPrefix(one.what, "POST prompt")
@@ -288,8 +288,8 @@ func TestServerIsSilent(t *testing.T) {
 					}
 					return lostAnswer
 				}
-				p.message(h, a, "Mend the fence")
-				d := p.verdict(a)
+				message(p, h, a, "Mend the fence")
+				d := verdict(p, a)
 				if *d.Verdict != c.want || (c.want == daemon.Unconfirmed) != strings.Contains(d.Evidence, "its server did not answer for") {
 					t.Errorf("the verdict is %v: %s", *d.Verdict, d.Evidence)
 				}
@@ -309,7 +309,7 @@ func TestPromptThatOpencodeDrops(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, limit %t", mode, limit), func(t *testing.T) {
 				story(t, func(t *testing.T, p *person, h *host) {
 					p.w.limits.OnLimit = daemon.LimitWait
-					a := p.agentOn(h, "opencode")
+					a := agentOn(p, h, "opencode")
 					a.mood.think = time.Second
 					a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
 					a.person("some work", tmux.Enter)

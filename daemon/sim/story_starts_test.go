@@ -39,7 +39,7 @@ func TestFirstTextIsHeld(t *testing.T) {
 					}
 				case dialogOver:
 					p.w.employEndless("chance", func(p *person) {
-						next.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+						await(next, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 					})
 					p.wait("reads", 3*time.Second, 3*time.Second)
 					next.dialog.give(1)
@@ -63,7 +63,7 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 		a := p.agent(h)
 		p.w.employEndless("chance", func(p *person) {
 			p.poll("the text", func() bool { return a.composer.Text != "" })
-			a.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		})
 		closed := false
 		p.w.delay = func(c *call) time.Duration {
@@ -140,7 +140,7 @@ func TestRefusedTextIsClearedAfterALook(t *testing.T) {
 			return none
 		}
 		p.send(a.id)
-		p.verdict(a)
+		verdict(p, a)
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		if a.composer.Text != "" || since.IsZero() {
 			t.Errorf("the composer has %q; a look has failed: %v", a.composer.Text, !since.IsZero())
@@ -164,7 +164,7 @@ func TestRefusedTextIsSubmittedWithMore(t *testing.T) {
 			a.submit(text + " And look at the roof.")
 		})
 		p.requestHandoff(h, a, "")
-		if d := p.verdict(a); d.Verdict == nil || *d.Verdict != daemon.Submitted {
+		if d := verdict(p, a); d.Verdict == nil || *d.Verdict != daemon.Submitted {
 			t.Errorf("the instruction is %+v", d)
 		}
 		p.awaitQuestion(a, 10*time.Minute) // what the person typed

@@ -15,7 +15,7 @@ import (
 
 // unbriefedSuccessor hands over an agent, and returns the successor when a daemon is about to type the successor's
 // injection prompt. The successor ignores /exit and SIGTERM.
-func (p *person) unbriefedSuccessor(h *host, a *agent) (next *agent) {
+func unbriefedSuccessor(p *person, h *host, a *agent) (next *agent) {
 	a.mood.deaf = true
 	p.request(h, a, daemon.ShuttingDown)
 	told := false
@@ -34,7 +34,7 @@ func (p *person) unbriefedSuccessor(h *host, a *agent) (next *agent) {
 
 // slowRead delays a read of an agent's row by who: the first one for which isTime is true. It calls then, if that is not
 // nil, when the read begins, and sets *began.
-func (p *person) slowRead(who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
+func slowRead(p *person, who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
 	began = new(bool)
 	p.w.delay = func(c *call) time.Duration {
 		if c.who != who || c.what != fmt.Sprint("agent ", a.id) || !isTime() {
@@ -54,7 +54,7 @@ func (p *person) slowRead(who string, a *agent, by time.Duration, isTime func() 
 func TestRetryBesideTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		next := p.unbriefedSuccessor(h, a)
+		next := unbriefedSuccessor(p, h, a)
 		p.stop(h, next.id, false)
 		failed := p.reach(a, daemon.Failed)
 		wantCode(t, p.retry(&failed), "agent_ending")
@@ -68,12 +68,12 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 
 // abortedHandover aborts a pipeline before the successor at its step has its injection prompt. It returns the pipeline, its first agent, whose
 // handoff has failed behind its record, and the successor.
-func (p *person) abortedHandover(h *host) (pl daemon.Pipeline, a, next *agent) {
+func abortedHandover(p *person, h *host) (pl daemon.Pipeline, a, next *agent) {
 	p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
 	id := p.startPipeline(h, "one")
 	a = p.newest(id, 0)
 	p.poll("its turn", func() bool { return a.stop != nil })
-	next = p.unbriefedSuccessor(h, a)
+	next = unbriefedSuccessor(p, h, a)
 	p.abort(h, id)
 	p.reach(a, daemon.Failed)
 	return p.reachStatus(id, daemon.PipelineFailed), a, next
@@ -83,7 +83,7 @@ func (p *person) abortedHandover(h *host) (pl daemon.Pipeline, a, next *agent) {
 // pipeline is resumed, it goes on with another successor once the first has ended. Every run checks that.
 func TestResumeBesideTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		pl, a, next := p.abortedHandover(h)
+		pl, a, next := abortedHandover(p, h)
 		p.resume(&pl, false)
 		if p.row(next).EndedAt != nil {
 			t.Error("the first successor ended before the pipeline was resumed")
@@ -108,7 +108,7 @@ func TestOutageWhileAStepIsTakenUp(t *testing.T) {
 	for n := range 16 {
 		t.Run(fmt.Sprint("call ", n+1), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				pl, a, next := p.abortedHandover(h)
+				pl, a, next := abortedHandover(p, h)
 				p.await("the end of the successor", 2*time.Minute, func() bool { return p.row(next).EndedAt != nil })
 				calls := 0
 				p.w.inject = func(c *call) fault {
@@ -135,10 +135,10 @@ func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
-		ended := p.slowRead(fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
+		ended := slowRead(p, fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
 		p.poll("the end of its turn", func() bool { return *ended })
 		p.requestHandoff(h, a, "")
-		looks := p.slowRead(fmt.Sprint("pipeline ", id), a, time.Minute, func() bool { return p.handoffs(a.id)[0].RecordedAt != nil }, nil)
+		looks := slowRead(p, fmt.Sprint("pipeline ", id), a, time.Minute, func() bool { return p.handoffs(a.id)[0].RecordedAt != nil }, nil)
 		handed := p.reach(a, daemon.Completed)
 		if !*looks {
 			t.Error("the lane did not read the agent's row during the handoff")
@@ -160,7 +160,7 @@ func TestHandedOverWhileItIsAborted(t *testing.T) {
 		a.person("", tmux.Escape)
 		a.mood.deaf = true
 		p.request(h, a, daemon.ShuttingDown)
-		aborts := p.slowRead(p.name, a, time.Second, func() bool { return true }, func() { a.signal(syscall.SIGKILL) })
+		aborts := slowRead(p, p.name, a, time.Second, func() bool { return true }, func() { a.signal(syscall.SIGKILL) })
 		asked := 0
 		if err := p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
 			asked++

@@ -12,7 +12,7 @@ import (
 )
 
 // emptyTree returns a work tree, and its agent, which has worked and has ended.
-func (p *person) emptyTree(h *host) (daemon.Worktree, *agent) {
+func emptyTree(p *person, h *host) (daemon.Worktree, *agent) {
 	p.plant(h)
 	p.await("its agent", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].ready })
 	a := p.w.agents[0]
@@ -23,7 +23,7 @@ func (p *person) emptyTree(h *host) (daemon.Worktree, *agent) {
 }
 
 // removed asks for the removal of a tree, and wants that the removal is done.
-func (p *person) removed(t *testing.T, h *host, tree *daemon.Worktree) {
+func removed(p *person, t *testing.T, h *host, tree *daemon.Worktree) {
 	p.askTree(h, tree, "remove", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
 		return d.Worktrees.RemoveWorktree(ctx, tree.ID, worktrees.TreeRemoval{})
 	})
@@ -39,7 +39,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 	for name, began := range map[string]bool{"before the removal": true, "after the removal": false} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				tree, _ := p.emptyTree(h)
+				tree, _ := emptyTree(p, h)
 				times := 0
 				p.w.inject = func(c *call) fault {
 					switch {
@@ -53,7 +53,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 					}
 					return none
 				}
-				p.removed(t, h, &tree)
+				removed(p, t, h, &tree)
 				if times != 5 {
 					t.Errorf("the database did not answer %d times", times)
 				}
@@ -66,7 +66,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 // ended all the same. Every run checks that the row says what stands.
 func TestAgentWhileATreeIsRemoved(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		tree, a := p.emptyTree(h)
+		tree, a := emptyTree(p, h)
 		resuming := false
 		p.delayFirst(func(c *call) bool { return isCommit(c, "new agent") }, func() time.Duration {
 			resuming = true
@@ -80,7 +80,7 @@ func TestAgentWhileATreeIsRemoved(t *testing.T) {
 			}
 			return none
 		}
-		p.removed(t, h, &tree)
+		removed(p, t, h, &tree)
 		if p.row(a).SuccessorID == nil {
 			t.Error("its agent was not resumed")
 		}

@@ -135,7 +135,7 @@ func TestLongMessageBesideADraft(t *testing.T) {
 // The daemon stores it again. It knows that the text was submitted, so nobody is asked to send it once more.
 func TestEnterByEchoIsKnown(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, linesName)
+		a := agentOn(p, h, linesName)
 		p.send(a.id)
 		fails := 3
 		p.w.inject = func(c *call) fault {
@@ -145,7 +145,7 @@ func TestEnterByEchoIsKnown(t *testing.T) {
 			}
 			return none
 		}
-		if d := p.verdict(a); fails > 0 || *d.Verdict != daemon.Submitted {
+		if d := verdict(p, a); fails > 0 || *d.Verdict != daemon.Submitted {
 			t.Errorf("%d commits did not fail; the verdict is %s: %s", fails, *d.Verdict, d.Evidence)
 		}
 	})
@@ -158,7 +158,7 @@ func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 	for cli, event := range map[string]string{"claude": "UserPromptSubmit", "gemini": "BeforeAgent"} {
 		t.Run(cli, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agentOn(h, cli)
+				a := agentOn(p, h, cli)
 				a.mood.think = time.Second
 				h.term.before = func(string) {
 					h.term.before = nil
@@ -179,7 +179,7 @@ func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 					return 0
 				}
 				p.send(a.id)
-				if d := p.verdict(a); !lost || *d.Verdict != daemon.Submitted {
+				if d := verdict(p, a); !lost || *d.Verdict != daemon.Submitted {
 					t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)
 				}
 			})

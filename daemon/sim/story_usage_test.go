@@ -15,7 +15,7 @@ import (
 )
 
 // used returns how many tokens are counted for an agent.
-func (p *person) used(id int64) (tokens int64) {
+func used(p *person, id int64) (tokens int64) {
 	sums, err := p.w.store.UsageSums(ctx(), daemon.UsageQuery{AgentIDs: []int64{id}})
 	if err != nil {
 		p.w.fail("usage: %v", err)
@@ -27,7 +27,7 @@ func (p *person) used(id int64) (tokens int64) {
 }
 
 // shown returns how many tokens an agent's transcript shows.
-func (p *person) shown(a *agent) int64 {
+func shown(p *person, a *agent) int64 {
 	b, err := os.ReadFile(a.transcript())
 	if err != nil {
 		p.w.fail("transcript: %v", err)
@@ -36,7 +36,7 @@ func (p *person) shown(a *agent) int64 {
 }
 
 // turn sends a message and waits for the end of its turn.
-func (p *person) turn(a *agent) {
+func turn(p *person, a *agent) {
 	before := p.row(a).LastStop
 	p.send(a.id)
 	p.await("the end of the turn", time.Minute, func() bool { r := p.row(a); return r.LastStop > before && r.State == daemon.Idle })
@@ -47,15 +47,15 @@ func (p *person) turn(a *agent) {
 func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.turn(a)
-		p.await("the count", time.Minute, func() bool { return p.used(a.id) > 0 && p.used(a.id) == p.shown(a) })
+		turn(p, a)
+		p.await("the count", time.Minute, func() bool { return used(p, a.id) > 0 && used(p, a.id) == shown(p, a) })
 		p.end(h)
-		p.turn(a)
-		p.await("the count after a restart", time.Minute, func() bool { return p.used(a.id) == p.shown(a) })
+		turn(p, a)
+		p.await("the count after a restart", time.Minute, func() bool { return used(p, a.id) == shown(p, a) })
 		p.stop(h, a.id, false)
 		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
-		first := p.used(a.id)
-		if want := p.shown(a); first != want {
+		first := used(p, a.id)
+		if want := shown(p, a); first != want {
 			t.Errorf("%d tokens are counted at the end, the transcript shows %d", first, want)
 		}
 		row := p.reopen(h, a.id)
@@ -64,19 +64,19 @@ func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
 			return err == nil && r.State == daemon.Idle && r.RegisteredAt != nil
 		})
 		next := p.w.process(row.ID)
-		p.turn(next)
-		p.await("the count of the resumed session", time.Minute, func() bool { return p.used(a.id)+p.used(next.id) == p.shown(next) && p.used(next.id) > 0 })
-		if got := p.used(a.id); got != first {
+		turn(p, next)
+		p.await("the count of the resumed session", time.Minute, func() bool { return used(p, a.id)+used(p, next.id) == shown(p, next) && used(p, next.id) > 0 })
+		if got := used(p, a.id); got != first {
 			t.Errorf("the ended agent had %d tokens and has %d", first, got)
 		}
 	})
 }
 
 // events counts the events of a type.
-func (p *person) events(typ event.Type) int { return len(p.eventsOf(typ)) }
+func events(p *person, typ event.Type) int { return len(eventsOf(p, typ)) }
 
 // eventsOf returns the events of a type.
-func (p *person) eventsOf(typ event.Type) (list []event.Event) {
+func eventsOf(p *person, typ event.Type) (list []event.Event) {
 	all, err := p.w.store.Events(ctx(), event.Filter{Limit: 10_000})
 	if err != nil {
 		p.w.fail("events: %v", err)
@@ -90,15 +90,15 @@ func (p *person) eventsOf(typ event.Type) (list []event.Event) {
 }
 
 // limitTo gives the persona of an agent a budget; 0: none.
-func (p *person) limitTo(h *host, tokens int) {
+func limitTo(p *person, h *host, tokens int) {
 	budget := ""
 	if tokens > 0 {
 		budget = fmt.Sprintf("budget: {daily_tokens: %d}\n", tokens)
 	}
-	p.writeSkill(h, "---\nname: x\ndescription: develops\n"+budget+"---\nYou develop.\n")
+	writeSkill(p, h, "---\nname: x\ndescription: develops\n"+budget+"---\nYou develop.\n")
 }
 
-func (p *person) writeSkill(h *host, text string) {
+func writeSkill(p *person, h *host, text string) {
 	if err := os.WriteFile(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md"), []byte(text), 0o600); err != nil {
 		p.w.fail("%v", err)
 	}
@@ -122,12 +122,12 @@ func (p *person) queued(a *agent) (n int) {
 }
 
 // exhaust has an agent use up its persona's budget, and sends one more message.
-func (p *person) exhaust(t *testing.T, h *host) *agent {
-	p.limitTo(h, 2*14034)
+func exhaust(p *person, t *testing.T, h *host) *agent {
+	limitTo(p, h, 2*14034)
 	a := p.agent(h)
-	p.turn(a)
-	p.turn(a)
-	p.await("the alert", time.Minute, func() bool { return p.events(event.BudgetReached) == 1 })
+	turn(p, a)
+	turn(p, a)
+	p.await("the alert", time.Minute, func() bool { return events(p, event.BudgetReached) == 1 })
 	p.send(a.id)
 	p.wait("waits", 2*time.Minute, 2*time.Minute)
 	if n := p.queued(a); n != 1 {
@@ -143,24 +143,24 @@ func (p *person) exhaust(t *testing.T, h *host) *agent {
 // delivered on the next day, once. Each thing is told once.
 func TestBudgetHoldsUntilMidnight(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.exhaust(t, h)
+		a := exhaust(p, t, h)
 		p.end(h)
 		p.wait("waits", 2*time.Minute, 2*time.Minute)
 		if n := p.queued(a); n != 1 {
 			t.Errorf("%d texts are queued after a restart", n)
 		}
-		if n := p.events(event.BudgetReset); n != 0 {
+		if n := events(p, event.BudgetReset); n != 0 {
 			t.Errorf("told %d times on the same day that the budget counts anew", n)
 		}
-		was := p.shown(a)
+		was := shown(p, a)
 		h.setClock(24 * time.Hour)
-		p.await("the next day", 3*time.Minute, func() bool { return p.queued(a) == 0 && p.shown(a) > was && p.row(a).State == daemon.Idle })
+		p.await("the next day", 3*time.Minute, func() bool { return p.queued(a) == 0 && shown(p, a) > was && p.row(a).State == daemon.Idle })
 		if r := p.row(a); r.Note != "" {
 			t.Errorf("note %q on the next day", r.Note)
 		}
 		p.end(h)
 		p.wait("waits", time.Minute, time.Minute)
-		if n, m := p.events(event.BudgetReached), p.events(event.BudgetReset); n != 1 || m != 1 {
+		if n, m := events(p, event.BudgetReached), events(p, event.BudgetReset); n != 1 || m != 1 {
 			t.Errorf("told %d times that the budget is used up, %d times that it counts anew", n, m)
 		}
 	})
@@ -169,7 +169,7 @@ func TestBudgetHoldsUntilMidnight(t *testing.T) {
 // TestBudgetGoOn: somebody lets the agents go on today. What was queued is delivered, and the budget is not told again.
 func TestBudgetGoOn(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.exhaust(t, h)
+		a := exhaust(p, t, h)
 		for range 2 {
 			if err := p.ask(h, "go on", func(ctx context.Context, d *house.House) error {
 				_, err := d.Usage.GoOn(ctx, personaSlugs[0])
@@ -179,8 +179,8 @@ func TestBudgetGoOn(t *testing.T) {
 			}
 		}
 		p.await("the message", 2*time.Minute, func() bool { return p.queued(a) == 0 && p.row(a).Note == "" })
-		p.turn(a)
-		if n, m := p.events(event.BudgetReached), p.events(event.BudgetWaived); n != 1 || m != 1 {
+		turn(p, a)
+		if n, m := events(p, event.BudgetReached), events(p, event.BudgetWaived); n != 1 || m != 1 {
 			t.Errorf("told %d times that the budget is used up, %d times that it is waived", n, m)
 		}
 	})
@@ -189,12 +189,12 @@ func TestBudgetGoOn(t *testing.T) {
 // TestBudgetIsRaised: a greater budget counts at once, and is told when it is used up as well.
 func TestBudgetIsRaised(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.exhaust(t, h)
-		p.limitTo(h, 4*14034)
+		a := exhaust(p, t, h)
+		limitTo(p, h, 4*14034)
 		p.await("the message", 3*time.Minute, func() bool { return p.queued(a) == 0 })
-		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.shown(a) == 3*14034 })
-		p.turn(a)
-		p.await("the second alert", time.Minute, func() bool { return p.events(event.BudgetReached) == 2 })
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && shown(p, a) == 3*14034 })
+		turn(p, a)
+		p.await("the second alert", time.Minute, func() bool { return events(p, event.BudgetReached) == 2 })
 	})
 }
 
@@ -202,15 +202,15 @@ func TestBudgetIsRaised(t *testing.T) {
 // taken out of its persona's skill.md.
 func TestBudgetIsRemoved(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.limitTo(h, 14034)
+		limitTo(p, h, 14034)
 		a := p.agent(h)
-		p.turn(a)
+		turn(p, a)
 		p.await("the note", time.Minute, func() bool { return p.row(a).Note != "" })
 		p.wait("waits", 140*time.Second, 140*time.Second)
 		if p.row(a).Note == "" {
 			t.Error("the agent is not held any more")
 		}
-		p.limitTo(h, 0)
+		limitTo(p, h, 0)
 		if !p.await("the end of the hold", 10*time.Second, func() bool { return p.row(a).Note == "" }) {
 			t.Errorf("note %q ten seconds after the budget was removed", p.row(a).Note)
 		}
@@ -220,12 +220,12 @@ func TestBudgetIsRemoved(t *testing.T) {
 // TestBudgetHoldsWhileItIsWritten: while somebody writes the persona's skill.md, an agent that is held stays held.
 func TestBudgetHoldsWhileItIsWritten(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.exhaust(t, h)
-		p.writeSkill(h, "---\nname: x\nbudget: {daily_tok")
+		a := exhaust(p, t, h)
+		writeSkill(p, h, "---\nname: x\nbudget: {daily_tok")
 		p.wait("waits", 10*time.Second, 10*time.Second)
 		if p.row(a).Note == "" || p.queued(a) != 1 {
 			t.Errorf("note %q, %d texts queued", p.row(a).Note, p.queued(a))
 		}
-		p.limitTo(h, 0)
+		limitTo(p, h, 0)
 	})
 }

@@ -111,7 +111,7 @@ func (w *world) live(people func()) {
 	people()
 	var quiet, looked time.Time
 	w.run(func() bool {
-		w.checkUnlocked()
+		checkUnlocked(w)
 		now := time.Now()
 		if len(w.failures) > 0 {
 			return true
@@ -122,9 +122,9 @@ func (w *world) live(people func()) {
 		looked = now
 		switch {
 		case now.After(w.calm.Add(patience)):
-			w.unfinished()
+			unfinished(w)
 			return true
-		case now.Before(w.calm) || !w.finished():
+		case now.Before(w.calm) || !finished(w):
 			quiet = time.Time{}
 		case quiet.IsZero():
 			quiet = now
@@ -135,7 +135,7 @@ func (w *world) live(people func()) {
 		w.fail("a loop: %s", w.trace.lines[len(w.trace.lines)-1])
 	}
 	if len(w.failures) == 0 {
-		w.ended()
+		ended(w)
 	}
 	w.shutDown()
 }

@@ -204,7 +204,7 @@ func (d *drawer) agent(was *daemon.Agent) *daemon.Agent {
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
 	a.PreviousAgentID, a.PipelineID, a.StepID, a.WorktreeID = nil, nil, nil, nil
 	if d.half() && len(d.worktrees) > 0 {
-		a.WorktreeID = ptr(d.worktreeID())
+		a.WorktreeID = ptr(worktreeID(d))
 	}
 	if d.half() && len(d.agents) > 0 {
 		a.PreviousAgentID = ptr(d.agentID())

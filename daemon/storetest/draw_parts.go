@@ -82,7 +82,7 @@ func (d *drawer) rows() action {
 	host, agent, handoff, pipeline, delivery := one(d, hosts...), d.agentID(), d.handoffID(), d.pipelineID(), d.deliveryID()
 	limit, some := d.rand.IntN(4), one(d, nil, []int64{d.agentID(), d.agentID(), d.agentID()})
 	permissions := daemon.PermissionFilter{AgentID: one(d, 0, agent), Host: one(d, "", host), Open: d.half(), Before: one(d, 0, int64(1e9+d.rand.IntN(d.n*1000+1))), Limit: limit}
-	trees := daemon.WorktreeFilter{Host: one(d, "", host), There: d.half(), PipelineID: one(d, 0, pipeline), Before: one(d, 0, d.worktreeID()), Limit: limit}
+	trees := daemon.WorktreeFilter{Host: one(d, "", host), There: d.half(), PipelineID: one(d, 0, pipeline), Before: one(d, 0, worktreeID(d)), Limit: limit}
 	usage := daemon.UsageQuery{AgentIDs: some, Host: one(d, "", host), Persona: one(d, "", "developer"), PipelineID: one(d, 0, pipeline), Since: one(d, time.Time{}, d.at())}
 	usage.Days = one(d, nil, []time.Time{time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2016, 1, 2, 3, 4, 30, 0, time.UTC)})
 	kind := one[daemon.IDKind](d, daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs, daemon.WorktreeIDs, "hosts")

@@ -6,13 +6,13 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-func (d *drawer) worktreeID() int64 {
+func worktreeID(d *drawer) int64 {
 	return id(d, d.worktrees, func(w *daemon.Worktree) int64 { return w.ID })
 }
 
 // addWorktree draws a new work tree.
 func (d *drawer) addWorktree(c *daemon.Change) string {
-	c.NewWorktree = d.worktree(&daemon.Worktree{ID: d.newID(daemon.WorktreeIDs)})
+	c.NewWorktree = worktree(d, &daemon.Worktree{ID: d.newID(daemon.WorktreeIDs)})
 	return "new worktree"
 }
 
@@ -20,11 +20,11 @@ func (d *drawer) addWorktree(c *daemon.Change) string {
 func (d *drawer) changeWorktree(c *daemon.Change) string {
 	w := one(d, d.worktrees...)
 	d.stale(&w.Rev)
-	c.Worktrees = append(c.Worktrees, d.worktree(&w))
+	c.Worktrees = append(c.Worktrees, worktree(d, &w))
 	return fmt.Sprint("worktree ", w.ID)
 }
 
-func (d *drawer) worktree(was *daemon.Worktree) *daemon.Worktree {
+func worktree(d *drawer, was *daemon.Worktree) *daemon.Worktree {
 	w := &daemon.Worktree{}
 	d.fill(w)
 	w.ID, w.Rev, w.Host, w.PipelineID = was.ID, was.Rev, one(d, hosts...), nil

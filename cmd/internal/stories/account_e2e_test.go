@@ -23,19 +23,19 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	t.Parallel()
 	const token, address = "token-of-the-person-4711", "https://gateway.example"
 	r := newRig(t)
-	log := r.keepLog()
+	log := keepLog(r)
 	theirs := r.cfg.Environ
 	r.cfg.Environ = append(slices.Clone(theirs), "ANTHROPIC_API_KEY=the-daemon's", "ANTHROPIC_MODEL=the-daemon's", "CODEX_HOME=/the/daemon's")
 	r.start()
 	config := filepath.Join(filepath.Dir(r.root), "work-account")
-	a, _ := r.startForeignAgentIn(tmuxtest.Server(t), config, "env -u ANTHROPIC_API_KEY -u ANTHROPIC_MODEL -u CODEX_HOME CLAUDE_CONFIG_DIR="+config+" ANTHROPIC_BASE_URL="+address+
+	a, _ := startForeignAgentIn(r, tmuxtest.Server(t), config, "env -u ANTHROPIC_API_KEY -u ANTHROPIC_MODEL -u CODEX_HOME CLAUDE_CONFIG_DIR="+config+" ANTHROPIC_BASE_URL="+address+
 		" ANTHROPIC_AUTH_TOKEN="+token+" LD_PRELOAD= NODE_OPTIONS=--no-warnings", "--permission-mode manual")
 	r.assignPersona(a.ID, con)
 	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
 
 	want := func(id int64) {
 		t.Helper()
-		env := r.launchFile(id).Env
+		env := launchFile(r, id).Env
 		for _, v := range []string{"CLAUDE_CONFIG_DIR=" + config, "ANTHROPIC_BASE_URL=" + address, "ANTHROPIC_AUTH_TOKEN=" + token, "CODEX_HOME=/the/daemon's"} {
 			if !slices.Contains(env, v) {
 				t.Errorf("agent %d was launched without %s: %q", id, v, env)
@@ -58,12 +58,12 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	if len(h.Warnings) > 0 && strings.Contains(strings.Join(h.Warnings, " "), "account") {
 		t.Errorf("warnings %q", h.Warnings)
 	}
-	second := r.awaitTakeover(h)
+	second := awaitTakeover(r, h)
 	want(second.ID)
-	third := r.awaitTakeover(r.awaitPhase(r.requestHandoff(second.ID), daemon.Completed))
+	third := awaitTakeover(r, r.awaitPhase(r.requestHandoff(second.ID), daemon.Completed))
 	want(third.ID)
 
-	r.killAgent(third.ID)
+	killAgent(r, third.ID)
 	r.awaitState(third.ID, daemon.Ended)
 	fourth, err := r.client.ResumeAgent(t.Context(), third.ID)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	want(fourth.ID)
 
 	// The token is in files of launches alone, which only their owner reads.
-	r.wantOnlyInLaunches(token)
+	wantOnlyInLaunches(r, token)
 	if strings.Contains(log.String(), token) {
 		t.Errorf("the log has the token: %s", log.String())
 	}
@@ -82,12 +82,12 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 			t.Errorf("agent %d has the token in its rows: %s, %v", id, rows, err)
 		}
 	}
-	if said := r.askTmux(r.dir.TmuxSocket(), "show-environment", "-g") + r.askTmux(r.dir.TmuxSocket(), "list-panes", "-a", "-F", "#{pane_start_command}"); strings.Contains(said, token) {
+	if said := askTmux(r, r.dir.TmuxSocket(), "show-environment", "-g") + askTmux(r, r.dir.TmuxSocket(), "list-panes", "-a", "-F", "#{pane_start_command}"); strings.Contains(said, token) {
 		t.Errorf("tmux has the token: %s", said)
 	}
 
 	// Without its file, nobody knows the token when the process has gone. The next one is started without it, and that is said.
-	r.killAgent(fourth.ID)
+	killAgent(r, fourth.ID)
 	r.awaitState(fourth.ID, daemon.Ended)
 	if err := os.Remove(filepath.Join(r.dir.Launch(fourth.ID), "account.json")); err != nil {
 		t.Fatal(err)
@@ -109,27 +109,27 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	if text, err := os.ReadFile(*h.ContextPath); err != nil || !strings.Contains(string(text), "has no ANTHROPIC_AUTH_TOKEN") {
 		t.Errorf("the context does not say that the token is lost: %v", err)
 	}
-	r.wantHooksOfAccount(filepath.Join(config, "settings.json"))
+	wantHooksOfAccount(r, filepath.Join(config, "settings.json"))
 }
 
 // wantHooksOfAccount fails unless `hooks status` and `doctor`, in a shell with other settings, name a broken hook in the settings of an
 // agent's account.
-func (r *rig) wantHooksOfAccount(settings string) {
+func wantHooksOfAccount(r *rig, settings string) {
 	r.t.Helper()
-	r.writeFile(settings, `{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}`)
+	writeFile(r, settings, `{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}`)
 	env := map[string]string{"HOME": r.work, "UNDERSTUDY_DATA": r.root}
 	const broken = "hooks.Stop[0].hooks[0] has no type"
-	if code, out, errs := r.runInside(env, "", "hooks", "status"); code != 0 || !strings.Contains(out, settings) || !strings.Contains(out, broken) ||
+	if code, out, errs := runInside(r, env, "", "hooks", "status"); code != 0 || !strings.Contains(out, settings) || !strings.Contains(out, broken) ||
 		!strings.Contains(out, filepath.Join(r.work, ".claude/settings.json")) {
 		r.t.Errorf("hooks status: %d\n%s%s", code, out, errs)
 	}
-	if _, out, _ := r.runInside(env, "", "doctor"); !strings.Contains(out, broken) || !strings.Contains(out, "correct it in "+settings) {
+	if _, out, _ := runInside(r, env, "", "doctor"); !strings.Contains(out, broken) || !strings.Contains(out, "correct it in "+settings) {
 		r.t.Errorf("doctor:\n%s", out)
 	}
 }
 
 // wantOnlyInLaunches fails if a file of the data directory has the secret that is none of a launch, or that others may read.
-func (r *rig) wantOnlyInLaunches(secret string) {
+func wantOnlyInLaunches(r *rig, secret string) {
 	r.t.Helper()
 	found := 0
 	err := filepath.WalkDir(r.root, func(path string, d fs.DirEntry, err error) error {

@@ -23,19 +23,19 @@ func TestAgentInTroubleIsToldOf(t *testing.T) {
 		if a.Trouble.Code != "usage_limit" || a.Trouble.Message != text || a.LastMessage != "" || a.State != daemon.Limited {
 			t.Errorf("agent is %s, in trouble %+v, said %q", a.State, a.Trouble, a.LastMessage)
 		}
-		told := r.awaitNotification(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
+		told := awaitNotification(r, func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
 		if kind, message := field(t, told, "kind"), fmt.Sprint(field(t, told, "message")); kind != "waiting" || !strings.Contains(message, text) || !strings.Contains(message, "`understudy agent ") {
 			t.Errorf("the operator was told as %s: %q", kind, message)
 		}
-		r.sit(false, "agent", "list").wantPrintedOnce("limited until 07:08, asks")
-		r.sit(false, "agent", "show", fmt.Sprint(a.ID)).wantPrintedOnce("usage_limit: " + text + ", since ")
-		got, err := r.scrape(t.Context())
+		sit(r, false, "agent", "list").wantPrintedOnce("limited until 07:08, asks")
+		sit(r, false, "agent", "show", fmt.Sprint(a.ID)).wantPrintedOnce("usage_limit: " + text + ", since ")
+		got, err := scrape(r, t.Context())
 		if err != nil || got.value("agents_in_trouble", "usage_limit") != 1 || got.value("agents_in_trouble", "overloaded") != 0 {
 			t.Errorf("metrics: %v, %v", got["understudy_agents_in_trouble"], err)
 		}
 
 		// Another failed attempt is no news. A command that waits for the agent is told all the same.
-		r.sit(false, "agent", "send", fmt.Sprint(a.ID), "Go on", "--wait").wantPrintedOnce("understudy: agent 1 is in trouble: usage_limit: " + text)
+		sit(r, false, "agent", "send", fmt.Sprint(a.ID), "Go on", "--wait").wantPrintedOnce("understudy: agent 1 is in trouble: usage_limit: " + text)
 		r.await("another failed turn", func() (bool, string) {
 			b := r.getAgent(a.ID)
 			return b.State == daemon.Limited && b.StateAt.After(a.StateAt), string(b.State)

@@ -15,7 +15,7 @@ import (
 )
 
 // askTmux is the answer of a tmux server to a command.
-func (r *rig) askTmux(socket string, args ...string) string {
+func askTmux(r *rig, socket string, args ...string) string {
 	r.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-N", "-S", socket}, args...)...).CombinedOutput()
 	if err != nil {
@@ -25,22 +25,22 @@ func (r *rig) askTmux(socket string, args ...string) string {
 }
 
 // attachAt attaches from a terminal of this size.
-func (r *rig) attachAt(a daemon.Agent, columns, rows uint16, flags ...string) *seat {
+func attachAt(r *rig, a daemon.Agent, columns, rows uint16, flags ...string) *seat {
 	r.t.Helper()
-	s := r.sit(true, append([]string{"agent", "attach", fmt.Sprint(a.ID)}, flags...)...)
-	r.resize(s, a, columns, rows)
+	s := sit(r, true, append([]string{"agent", "attach", fmt.Sprint(a.ID)}, flags...)...)
+	resize(r, s, a, columns, rows)
 	return s
 }
 
 // resize gives the terminal another size and waits until the pane's tmux server knows it.
-func (r *rig) resize(s *seat, a daemon.Agent, columns, rows uint16) {
+func resize(r *rig, s *seat, a daemon.Agent, columns, rows uint16) {
 	r.t.Helper()
 	want := fmt.Sprintf("%dx%d", columns, rows)
 	r.await("a client of "+want, func() (bool, string) {
 		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
 			return false, err.Error()
 		}
-		got := r.askTmux(a.PaneSocket, "list-clients", "-F", "#{client_width}x#{client_height}")
+		got := askTmux(r, a.PaneSocket, "list-clients", "-F", "#{client_width}x#{client_height}")
 		return strings.Contains(got, want), got + "\n" + s.shown()
 	})
 }
@@ -57,9 +57,9 @@ func (s *seat) detach(session string) {
 }
 
 // windowSize is the pane's size, with the window's setting that decides it.
-func (r *rig) windowSize(a daemon.Agent) string {
+func windowSize(r *rig, a daemon.Agent) string {
 	r.t.Helper()
-	return r.askTmux(a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
-		r.askTmux(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "window-size") + " " +
-		r.askTmux(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "@understudy-size")
+	return askTmux(r, a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
+		askTmux(r, a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "window-size") + " " +
+		askTmux(r, a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "@understudy-size")
 }

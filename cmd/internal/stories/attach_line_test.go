@@ -49,7 +49,7 @@ func TestAttachThatIsRefused(t *testing.T) {
 		a := north.startAgent("")
 		attach := func(said string) {
 			t.Helper()
-			s := south.sit(false, "agent", "attach", fmt.Sprint(a.ID))
+			s := sit(south, false, "agent", "attach", fmt.Sprint(a.ID))
 			s.wantExit(commands.ExitFailed)
 			s.awaitPrinted(said, 1)
 		}

@@ -30,14 +30,14 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	// This is the default of windows that tmux makes by itself.
-	r.askTmux(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size")
-	r.askTmux(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
+	askTmux(r, shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size")
+	askTmux(r, shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
 	r.await("the counter", func() (bool, string) {
 		_, err := os.Stat(filepath.Join(r.work, "resized"))
 		return err == nil, ""
 	})
-	a := r.registerBySpool("theirs", shell)
-	before, told := r.windowSize(a), r.readFile(filepath.Join(r.work, "resized")) // It was told when tmux split the window.
+	a := registerBySpool(r, "theirs", shell)
+	before, told := windowSize(r, a), r.readFile(filepath.Join(r.work, "resized")) // It was told when tmux split the window.
 	if !strings.HasSuffix(before, "  ") {
 		t.Fatalf("the size is %q, want one that tmux may change", before)
 	}
@@ -45,36 +45,36 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	// The command runs inside another tmux server.
 	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99")
 	held := strings.TrimRight(before, " ") + " manual latest 200 50"
-	first := r.attachAt(a, 60, 15, "--keep-size")
-	second := r.attachAt(a, 250, 80, "--read-only")
-	if got := r.windowSize(a); got != held {
+	first := attachAt(r, a, 60, 15, "--keep-size")
+	second := attachAt(r, a, 250, 80, "--read-only")
+	if got := windowSize(r, a); got != held {
 		t.Errorf("with two clients the size is %q, want %q", got, held)
 	}
-	flags := r.askTmux(a.PaneSocket, "list-clients", "-F", "#{client_flags}")
+	flags := askTmux(r, a.PaneSocket, "list-clients", "-F", "#{client_flags}")
 	if strings.Count(flags, "ignore-size") != 2 || strings.Count(flags, "read-only") != 1 {
 		t.Errorf("flags of the clients: %s", flags)
 	}
 	first.detach("person")
-	r.resize(second, a, 40, 10)
-	if got := r.windowSize(a); got != held {
+	resize(r, second, a, 40, 10)
+	if got := windowSize(r, a); got != held {
 		t.Errorf("with one client the size is %q, want %q", got, held)
 	}
 	second.detach("person")
-	if got := r.windowSize(a); got != before {
+	if got := windowSize(r, a); got != before {
 		t.Errorf("without clients the size is %q, want %q", got, before)
 	}
 	if got := r.readFile(filepath.Join(r.work, "resized")); got != told {
 		t.Errorf("the agent saw another size: %q, before it was %q", got, told)
 	}
-	r.askTmux(a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
+	askTmux(r, a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
 	r.await("the counter counts", func() (bool, string) { return r.readFile(filepath.Join(r.work, "resized")) != told, "" })
 
 	inside := map[string]string{"UNDERSTUDY_DATA": r.root, "TMUX": fmt.Sprintf("%s,%d,0", shell.Socket, shell.ServerPID)}
 	id := fmt.Sprint(a.ID)
-	if code, out, errs := r.runInside(inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
+	if code, out, errs := runInside(r, inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
 		t.Errorf("attach inside tmux: exit code %d, %s, %s", code, out, errs)
 	}
-	if code, _, errs := r.runInside(inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
+	if code, _, errs := runInside(r, inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
 		t.Errorf("attach --read-only inside tmux: exit code %d, %s", code, errs)
 	}
 }
@@ -84,15 +84,15 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	r.sit(true, "agent", "start", con, "--cwd", r.work, "--wait").awaitPrinted("agent 1 .* in pane", 1) // at 100x50
-	a := r.newestAgent()
-	r.wantSize(a, "100x50 manual ")
+	sit(r, true, "agent", "start", con, "--cwd", r.work, "--wait").awaitPrinted("agent 1 .* in pane", 1) // at 100x50
+	a := newestAgent(r)
+	wantSize(r, a, "100x50 manual ")
 
-	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
-	r.wantSize(a, "80x23 latest manual 100 50")
+	s := startInPane(r, 80, 24, "agent", "attach", fmt.Sprint(a.ID))
+	wantSize(r, a, "80x23 latest manual 100 50")
 	s.press("-l", "do I see what I type?")
 	s.awaitScreen("❯\u00a0do I see what I type?", "\n"+strings.Repeat("─", 80)+"\n")
-	seen, shown := strings.TrimSpace(s.runTmux("capture-pane", "-p")), r.askTmux(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane)
+	seen, shown := strings.TrimSpace(s.runTmux("capture-pane", "-p")), askTmux(r, a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane)
 	seen, line := seen[:strings.LastIndexByte(seen, '\n')], seen[strings.LastIndexByte(seen, '\n')+1:]
 	if strings.TrimSpace(seen) != shown {
 		t.Errorf("the terminal shows\n%s\nand the pane\n%s", seen, shown)
@@ -106,16 +106,16 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.wantSize(b, "80x23 latest manual 100 50")
+	wantSize(r, b, "80x23 latest manual 100 50")
 	s.detachFrom()
-	r.wantSize(b, "100x50 manual ")
+	wantSize(r, b, "100x50 manual ")
 
-	top := r.startTop(140, 40)
+	top := startTop(r, 140, 40)
 	top.awaitScreen("attach")
 	top.press("a")
-	r.wantSize(b, "140x39 latest manual 100 50")
+	wantSize(r, b, "140x39 latest manual 100 50")
 	top.press("C-b", "d")
-	r.wantSize(b, "100x50 manual ")
+	wantSize(r, b, "100x50 manual ")
 }
 
 // detachFrom leaves the agent that the operator's pane shows, and the pane ends with the command. The keys must
@@ -127,10 +127,10 @@ func (s *topPane) detachFrom() {
 }
 
 // wantSize waits until windowSize returns this.
-func (r *rig) wantSize(a daemon.Agent, want string) {
+func wantSize(r *rig, a daemon.Agent, want string) {
 	r.t.Helper()
 	r.awaitEvery(tickOfScreens, "a window of "+want, func() (bool, string) {
-		got := r.windowSize(a)
+		got := windowSize(r, a)
 		return got == want, got
 	})
 }

@@ -40,8 +40,8 @@ func BenchmarkDashboardUpdate(b *testing.B) {
 
 func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	r := newRig(b)
-	who := r.openDashboard()
-	r.commitAgents(0, 50, "")
+	who := openDashboard(r)
+	commitAgents(r, 0, 50, "")
 	agents, err := r.client.Agents(b.Context(), api.ListOptions{Limit: 50})
 	if err != nil {
 		b.Fatal(err)
@@ -63,7 +63,7 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 		for _, p := range open {
 			eval[bool](p, fmt.Sprintf("%s('agent-%d', %q)", shows, id, text))
 		}
-		at := r.commitLastMessage(id, text)
+		at := commitLastMessage(r, id, text)
 		var slowest time.Duration
 		for _, p := range open {
 			shown := time.UnixMicro(int64(1000 * eval[float64](p, "window.shown")))
@@ -75,9 +75,9 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 }
 
 // commitLastMessage gives an agent another last message and returns the time of the commit.
-func (r *rig) commitLastMessage(agentID int64, text string) time.Time {
+func commitLastMessage(r *rig, agentID int64, text string) time.Time {
 	r.t.Helper()
-	a := r.agentRow(agentID)
+	a := agentRow(r, agentID)
 	a.LastMessage = text
 	store := r.database()
 	if err := store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}, Events: []*event.Event{
@@ -91,8 +91,8 @@ func (r *rig) commitLastMessage(agentID int64, text string) time.Time {
 // its load event has ended, and until it follows the feed.
 func BenchmarkDashboardLoad(b *testing.B) {
 	r := newRig(b)
-	who := r.openDashboard()
-	r.commitAgents(0, 200, "")
+	who := openDashboard(r)
+	commitAgents(r, 0, 200, "")
 	p := who.openTab("/ui/settings")
 	var loaded, live []time.Duration
 	var bytes float64

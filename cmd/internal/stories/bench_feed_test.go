@@ -29,7 +29,7 @@ func BenchmarkFeed(b *testing.B) {
 	address := l.Addr().String()
 	l.Close()
 	r.cfg.Environ = append(r.cfg.Environ, "UNDERSTUDY_LISTEN="+address)
-	process := r.serveProcess()
+	process := serveProcess(r)
 	store := r.database()
 	token, err := r.dir.TokenValue()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // fiveSteps writes a template of five steps. Its agents answer at once, with a structured report.
 func fiveSteps(r *rig) {
-	r.writeTemplate("five", "developer", "reviewer", "developer", "tester", "reviewer")
+	writeTemplate(r, "five", "developer", "reviewer", "developer", "tester", "reviewer")
 }
 
 // BenchmarkPipeline measures the steps of pipelines of five, one pipeline at a time. A step's time runs from the end
@@ -22,7 +22,7 @@ func BenchmarkPipeline(b *testing.B) {
 	r.start()
 	var total, own []time.Duration
 	for b.Loop() {
-		p := r.awaitPipeline(r.startPipeline("five", "@report").ID, daemon.PipelineDone)
+		p := awaitPipeline(r, startPipeline(r, "five", "@report").ID, daemon.PipelineDone)
 		from := p.CreatedAt
 		for _, s := range p.Steps {
 			took := s.FinishedAt.Sub(from)
@@ -59,11 +59,11 @@ func BenchmarkPipelines(b *testing.B) {
 	for b.Loop() {
 		var ids []int64
 		for range runs {
-			ids = append(ids, r.startPipeline("five", "@report").ID)
+			ids = append(ids, startPipeline(r, "five", "@report").ID)
 		}
 		for _, id := range ids {
-			r.wantSteps(r.awaitPipeline(id, daemon.PipelineDone), "done done done done done")
-			if n := len(r.pipelineEvents(id, "step_done")); n != 5 {
+			wantSteps(r, awaitPipeline(r, id, daemon.PipelineDone), "done done done done done")
+			if n := len(pipelineEvents(r, id, "step_done")); n != 5 {
 				b.Errorf("pipeline %d has %d ends of steps", id, n)
 			}
 		}

@@ -102,16 +102,16 @@ func benchmarkFleet(b *testing.B, r *rig) {
 	r.start()
 	b.Cleanup(func() { // tmux takes long to end so many agents.
 		r.halt()
-		r.killTmux()
+		killTmux(r)
 	})
-	ids := r.startAgents(fleet)
+	ids := startAgents(r, fleet)
 	if _, err := r.client.SendMessage(b.Context(), ids[0], "@hold "+filepath.Join(r.work, "go on"), false); err != nil {
 		b.Fatal(err)
 	}
 	r.awaitAgent(ids[0], "working", func(a daemon.Agent) bool { return a.State == daemon.Working })
 	var all, triggers []time.Duration
 	for b.Loop() {
-		all = append(all, r.handOverAtOnce(ids[1:1+handedOver], func(stop <-chan struct{}) {
+		all = append(all, handOverAtOnce(r, ids[1:1+handedOver], func(stop <-chan struct{}) {
 			triggers = append(triggers, r.triggers(ids[0], stop)...)
 		}))
 	}

@@ -151,7 +151,7 @@ func BenchmarkHook(b *testing.B) {
 // BenchmarkIdle measures what a daemon with ten idle agents costs over five seconds.
 func BenchmarkIdle(b *testing.B) {
 	r := benchRig(b)
-	cmd := r.serveProcess()
+	cmd := serveProcess(r)
 	for range 10 {
 		r.startAgent("developer-con-1")
 	}
@@ -170,7 +170,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 // serveProcess runs the real binary as the daemon and waits until it answers.
-func (r *rig) serveProcess() *exec.Cmd {
+func serveProcess(r *rig) *exec.Cmd {
 	r.t.Helper()
 	config := fmt.Sprintf("listen: none\ndatabase_url: %q\nnotify: {desktop: false}\nruntimes:\n  claude: {command: [%q]}\n",
 		r.cfg.Settings.DatabaseURL, cmdtest.AgentProgram(r.t))

@@ -16,7 +16,7 @@ func TestBranchOfIdleAgents(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		head := filepath.Join(r.work, ".git", "HEAD")
-		r.writeFile(head, "ref: refs/heads/main\n")
+		writeFile(r, head, "ref: refs/heads/main\n")
 		var ids []int64
 		for range 6 {
 			a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Cwd: r.work})
@@ -28,7 +28,7 @@ func TestBranchOfIdleAgents(t *testing.T) {
 		for _, id := range ids {
 			r.awaitAgent(id, "its branch", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Branch == "main" })
 		}
-		r.writeFile(head, "ref: refs/heads/fix/parcels\n")
+		writeFile(r, head, "ref: refs/heads/fix/parcels\n")
 		began := time.Now()
 		for _, id := range ids {
 			r.awaitAgent(id, "the other branch", func(a daemon.Agent) bool { return a.Branch == "fix/parcels" && a.Repository == filepath.Base(r.work) })

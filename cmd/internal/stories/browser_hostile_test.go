@@ -82,10 +82,10 @@ func (p *tab) wantSound(what string) {
 func TestBrowserShowsHostileTextAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	word := func(text string) string { return "word " + text }
-	plain := r.stageScene(word, word)
-	evil := r.stageScene(func(string) string { return hostileLine }, func(string) string { return hostileDocument })
+	plain := stageScene(r, word, word)
+	evil := stageScene(r, func(string) string { return hostileLine }, func(string) string { return hostileDocument })
 	p := b.openTab("/")
 	p.listensForViolations()
 	usual := map[string]string{}
@@ -157,9 +157,9 @@ func firstDifference(a, b string) string {
 func TestBrowserShowsAHostileScreenAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	a := r.startAgent("developer-con-1")
-	terminal := fmt.Sprintf("/proc/%d/fd/1", r.agentRow(a.ID).PID)
+	terminal := fmt.Sprintf("/proc/%d/fd/1", agentRow(r, a.ID).PID)
 	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
 	if err := os.WriteFile(terminal, []byte(hostileScreen), 0); err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ func (p *tab) asPhone() {
 func TestBrowserAnswersADialog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
-	a, d := r.startAsking()
+	b := openDashboard(r)
+	a, d := startAsking(r)
 	p := b.openTab("/")
 	p.awaitText(".asks pre", "Accessing workspace")
 	p.wantReadable("dialog")
@@ -58,7 +58,7 @@ func TestBrowserAnswersADialog(t *testing.T) {
 // all open pages say so; it is off again after each load. Because it measures, no other test runs beside it.
 func TestBrowserTakesKeys(t *testing.T) {
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	a := r.startAgent(con)
 	home := b.openTab("/")
 	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
@@ -131,10 +131,10 @@ func TestBrowserTakesKeys(t *testing.T) {
 	if eval[bool](p, "document.querySelector('#keys [role=switch]').checked") {
 		t.Error("the switch is on after a load")
 	}
-	r.awaitKeysOff(a.ID, 1, "browser, from 127.0.0.1")
+	awaitKeysOff(r, a.ID, 1, "browser, from 127.0.0.1")
 	r.await("the end of the notes", func() (bool, string) {
 		return eval[bool](home, "!document.querySelector('.keyed')"), home.html()
 	})
 	p.typeInto("#screen", "unheard")
-	r.wantComposer(a.ID, "")
+	wantComposer(r, a.ID, "")
 }

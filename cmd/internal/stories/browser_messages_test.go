@@ -13,7 +13,7 @@ import (
 func TestBrowserCancelsMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	a := r.startAgent(con)
 	release := r.holdTurn(a.ID, "take your time")
 	first := r.sendMessage(a.ID, "Mend the fence behind the sheds, and look at the roof while you are there")
@@ -37,10 +37,10 @@ func TestBrowserForcesADocument(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Settings.Handoff.MinWords = 5000
-	b := r.openDashboard()
+	b := openDashboard(r)
 	a := r.startAgent(con)
-	r.doTurn(a.ID, "mend the fence")
-	id := r.requestGenerate(a.ID, "")
+	doTurn(r, a.ID, "mend the fence")
+	id := requestGenerate(r, a.ID, "")
 	r.awaitPhase(id, daemon.Failed)
 	p := b.openTab(fmt.Sprintf("/ui/handoffs/%d", id))
 	p.awaitText("main", "fewer than 5000")

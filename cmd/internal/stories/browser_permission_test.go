@@ -18,7 +18,7 @@ func TestBrowserAnswersPermissions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Settings.Permissions.Hold = 10 * time.Minute
-	b := r.openDashboard()
+	b := openDashboard(r)
 	a := r.startAgent(con)
 	p := b.openTab("/")
 	var shown []time.Duration
@@ -26,14 +26,14 @@ func TestBrowserAnswersPermissions(t *testing.T) {
 		eval[any](p, `(() => { window.shownAt = 0; const seen = new MutationObserver(() => {
 			if (document.querySelector('.permission .primary')) requestAnimationFrame(() => { window.shownAt ||= performance.timeOrigin + performance.now(); });
 		}); seen.observe(document.body, {childList: true, subtree: true}); })()`)
-		asked := r.askToDeploy(a.ID)
+		asked := askToDeploy(r, a.ID)
 		p.awaitText(fmt.Sprintf("#permission-%d pre", asked.ID), "make deploy")
 		r.await("the time of the card", func() (bool, string) { return eval[float64](p, "window.shownAt") > 0, p.html() })
 		shown = append(shown, time.UnixMicro(int64(eval[float64](p, "window.shownAt")*1000)).Sub(asked.AskedAt))
 		return asked
 	}
 	settle := func(id int64, verdict daemon.PermissionVerdict) daemon.Permission {
-		got := r.awaitOutcome(id, daemon.PermissionGiven)
+		got := awaitOutcome(r, id, daemon.PermissionGiven)
 		if got.Verdict != verdict || got.From != "browser, from 127.0.0.1" {
 			t.Errorf("%+v", got)
 		}

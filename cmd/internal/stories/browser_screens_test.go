@@ -27,7 +27,7 @@ import (
 func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	name := regexp.MustCompile(`^[a-z-]+-\d$`)
 	long := func(text string) string {
 		if name.MatchString(text) {
@@ -35,11 +35,11 @@ func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 		}
 		return text
 	}
-	s := r.stageScene(long, func(text string) string { return text })
+	s := stageScene(r, long, func(text string) string { return text })
 	second := daemon.Permission{ID: 900, AgentID: s.agents["asks"], Host: farHost, Tool: "WebFetch", Subject: "https://example.com/" + strings.Repeat("n", 60), Shown: "https://example.com/" + strings.Repeat("n", 60),
 		Whole: true, State: daemon.PermissionOpen, AskedAt: s.now, HeldUntil: new(s.now.Add(time.Hour))}
 	s.commit(&daemon.Change{NewPermissions: []*daemon.Permission{&second}})
-	r.commitAgents(0, 45, strings.Repeat("n", 60))
+	commitAgents(r, 0, 45, strings.Repeat("n", 60))
 	p := b.openTab("/")
 	if got := eval[int](p, "document.querySelector('#main').innerText.split('permission for Bash').length - 1"); got != 15 {
 		t.Errorf("%d cards say what an agent asks permission for, want it once in 15", got) // those of commitAgents have no buttons
@@ -138,7 +138,7 @@ func spokenValue(v *accessibility.Value) (text string) {
 func TestBrowserStartsAndStopsAnAgentByKeyboard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	p := b.openTab("/")
 	p.wantMorphs()
 	p.press("/")

@@ -40,7 +40,7 @@ func (s *squatter) taken() []*http.Request {
 func TestBrowserSendsASquatterNoProof(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	p := b.openTab("/")
 	p.awaitText("main", "No agent is at work")
 	p.refused = true
@@ -105,7 +105,7 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	p := r.openDashboard().openTab("/")
+	p := openDashboard(r).openTab("/")
 	p.awaitText("#light[data-state=live]", "live")
 	p.awaitText("main", "No agent is at work") // the daemon has proved itself to the page
 	asked := eval[[]string](p, `(async () => {
@@ -135,7 +135,7 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 func TestBrowserCanBeSignedOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	p := b.openTab("/ui/settings")
 	p.awaitText("main", "this browser")
 	p.takePicture("signed-in-browsers")

@@ -21,8 +21,8 @@ import (
 func TestBrowserTestsTargets(t *testing.T) {
 	t.Parallel()
 	box, r := newMailbox(t), newRig(t)
-	r.notifyTargets(fmt.Sprintf("notify: {targets: {phone: {type: ntfy, url: %s/topic}, broken: {type: command, command: ['false']}}}", box.url))
-	b := r.openDashboard()
+	notifyTargets(r, fmt.Sprintf("notify: {targets: {phone: {type: ntfy, url: %s/topic}, broken: {type: command, command: ['false']}}}", box.url))
+	b := openDashboard(r)
 	p := b.openTab("/ui/settings")
 	p.awaitText("#target-phone", "nothing sent yet")
 	p.click("#target-phone button")

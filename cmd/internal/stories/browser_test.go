@@ -22,7 +22,7 @@ import (
 func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	p := b.openTab("/")
 	p.awaitText("main", "No agent is at work")
 	p.takePicture("empty")
@@ -56,11 +56,11 @@ func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	r.start()
 	p.awaitText("#light[data-state=live]", "live")
 	p.awaitText(card+" .state", "finished")
-	r.awaitLog(log)
+	awaitLog(r, log)
 }
 
 // awaitLog waits until the log page shows every event of the database.
-func (r *rig) awaitLog(p *tab) {
+func awaitLog(r *rig, p *tab) {
 	r.t.Helper()
 	r.await("all events on the page", func() (bool, string) {
 		events, err := r.events(context.Background())
@@ -80,7 +80,7 @@ func (r *rig) awaitLog(p *tab) {
 func TestBrowserHandsOffByAClick(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	a := r.startAgent("developer-con-1")
 	r.sendMessage(a.ID, "look into the parcels")
 	r.awaitAgent(a.ID, "a message", func(a daemon.Agent) bool { return a.LastMessage != "" && a.State == daemon.Idle })
@@ -130,15 +130,15 @@ func TestBrowserHandsOffByAClick(t *testing.T) {
 func TestBrowserApprovesTheStepItShows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
-	r.writeTemplate("gated", "developer | approval: true", "reviewer | approval: true")
+	b := openDashboard(r)
+	writeTemplate(r, "gated", "developer | approval: true", "reviewer | approval: true")
 	p := b.openTab("/")
-	run := r.startPipeline("gated", "sort the parcels")
+	run := startPipeline(r, "gated", "sort the parcels")
 	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
 	p.awaitText("#needs .why", "step 1 of 2, developer")
 	p.click(approve)
 	p.typeInto("#approve [name=comment]", "about step 1")
-	r.approvePipeline(run.ID, "")
+	approvePipeline(r, run.ID, "")
 	p.awaitText("#needs .why", "step 2 of 2, reviewer")
 	p.refused = true
 	p.click("#approve .primary")
@@ -155,8 +155,8 @@ func TestBrowserApprovesTheStepItShows(t *testing.T) {
 	p.do(chromedp.Focus(chromedp.CSS(approve)), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
-	r.awaitPipeline(run.ID, daemon.PipelineDone)
-	if got := r.getPipeline(run.ID).Steps[1].Comment; got != "ship it" {
+	awaitPipeline(r, run.ID, daemon.PipelineDone)
+	if got := getPipeline(r, run.ID).Steps[1].Comment; got != "ship it" {
 		t.Errorf("comment %q", got)
 	}
 	p.visit(fmt.Sprintf("/ui/pipelines/%d", run.ID))
@@ -170,7 +170,7 @@ func TestBrowserApprovesTheStepItShows(t *testing.T) {
 func TestBrowserTabsShareOneConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	var tabs []*tab
 	for range 7 {
 		tabs = append(tabs, b.openTab("/"))
@@ -186,7 +186,7 @@ func TestBrowserTabsShareOneConnection(t *testing.T) {
 }
 
 // commitAgents puts agents number from to up to, but without it, into the database, with everything that a card can show.
-func (r *rig) commitAgents(from, to int, hostile string) {
+func commitAgents(r *rig, from, to int, hostile string) {
 	r.t.Helper()
 	store := r.database()
 	states := []daemon.AgentState{daemon.Working, daemon.Idle, daemon.Waiting}
@@ -217,11 +217,11 @@ func (r *rig) commitAgents(from, to int, hostile string) {
 func TestBrowserFirstLoadIsSmall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	p := b.openTab("/ui/settings")
 	had := 0
 	for _, n := range []int{0, 3, 50, 200} {
-		r.commitAgents(had, n, "")
+		commitAgents(r, had, n, "")
 		had = n
 		took := p.firstLoad()
 		t.Logf("with %d agents, the first load takes %.0f bytes and %.0f ms", n, took, eval[float64](p, "performance.getEntriesByType('navigation')[0].loadEventEnd"))
@@ -253,9 +253,9 @@ func (p *tab) firstLoad() float64 {
 // its work is handed over to the fallback.
 func TestBrowserDecidesAboutALimit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).onLimit(daemon.LimitAsk, fallback)
-	b := r.openDashboard()
-	a := r.hitLimit(r.startSpokenTo().ID, "usage-limit=1h")
+	r := onLimit(newRig(t), daemon.LimitAsk, fallback)
+	b := openDashboard(r)
+	a := hitLimit(r, startSpokenTo(r).ID, "usage-limit=1h")
 	button := func(do string) string {
 		return fmt.Sprintf(`main button[data-call="POST /api/agents/%d/limit"][data-body*="%s"]`, a.ID, do)
 	}
@@ -274,7 +274,7 @@ func TestBrowserDecidesAboutALimit(t *testing.T) {
 	p.click(button("hand_over"))
 	p.awaitText("dialog[open]", "to a successor on its fallback?")
 	p.click("dialog[open] .primary")
-	h := r.awaitLimitHandoff(a.ID)
+	h := awaitLimitHandoff(r, a.ID)
 	if next := r.getAgent(*h.SuccessorID); next.Runtime != fallback || h.WrittenBy != daemon.WrittenByFallback {
 		t.Errorf("successor on %s, document by %s", next.Runtime, h.WrittenBy)
 	}

@@ -18,7 +18,7 @@ func TestBrowserWorkTree(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	g := mainRepo(t)
-	b := r.openDashboard()
+	b := openDashboard(r)
 	p := b.openTab("/")
 	p.click("[data-open=start-agent]")
 	p.typeInto("#start-agent [name=cwd]", g.Dir)
@@ -52,7 +52,7 @@ func TestBrowserWorkTree(t *testing.T) {
 	p.awaitText("#tree-1", "clean")
 	p.wantNone("#tree-1 [data-call$='/merge']")
 
-	r.stopAndAwait(a.ID)
+	stopAndAwait(r, a.ID)
 	tree.Write("notes.txt", "not committed\n")
 	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
 	p.awaitText("#worktree", "1 uncommitted")

@@ -15,7 +15,7 @@ import (
 // corner of a pane that is larger than the terminal. The operator must see the composer and what they type.
 func (r *claudeRig) wantComposerSeen(a daemon.Agent) {
 	for _, size := range [][2]int{{80, 24}, {140, 40}} {
-		s := r.startInPane(size[0], size[1], "agent", "attach", fmt.Sprint(a.ID))
+		s := startInPane(r.rig, size[0], size[1], "agent", "attach", fmt.Sprint(a.ID))
 		const typed = "do I see what I type?"
 		s.press("-l", typed)
 		rule := "\n" + strings.Repeat("─", size[0]) + "\n"
@@ -26,9 +26,9 @@ func (r *claudeRig) wantComposerSeen(a daemon.Agent) {
 		}
 		s.awaitScreen("❯\u00a0\n")
 		s.detachFrom()
-		r.wantSize(a, "200x50 manual ")
+		wantSize(r.rig, a, "200x50 manual ")
 	}
-	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID), "--keep-size")
+	s := startInPane(r.rig, 80, 24, "agent", "attach", fmt.Sprint(a.ID), "--keep-size")
 	s.awaitScreen("a line")
 	if shown := s.runTmux("capture-pane", "-p"); strings.Contains(shown, "manual mode on") {
 		r.t.Errorf("a pane of 200x50 fits 80x24: the CLI shows its cursor now, or draws elsewhere:\n%s", shown)
@@ -39,7 +39,7 @@ func (r *claudeRig) wantComposerSeen(a daemon.Agent) {
 // trustFolder answers the CLI's question whether the folder is trusted, from elsewhere. Who is attached sees the question with
 // its answers, and then the composer.
 func (r *claudeRig) trustFolder(a daemon.Agent) {
-	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
+	s := startInPane(r.rig, 80, 24, "agent", "attach", fmt.Sprint(a.ID))
 	s.awaitScreen(" "+r.work+"\n", "Is this a project you created or one you trust? (Like your\n", "No, exit\n", "Yes, I trust this folder\n", "Enter to confirm")
 	r.takePicture(s, "attach-trust-80x24")
 	r.answerAs(a.ID, trusts, "Yes, I trust this folder")

@@ -17,12 +17,12 @@ import (
 // is taken back. After stop and resume, a pane has the session, with all that was said.
 func isTakenBackFromTheBackground(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "remember the number 4711")
-	view := r.agentRow(a.ID).PID
+	view := agentRow(r.rig, a.ID).PID
 	moved := r.moveToBackground(a.ID)
 	r.personPresses(a.ID, tmux.CtrlC, tmux.CtrlC)
-	r.await("the end of the view", func() (bool, string) { return !r.alive(view), r.report() })
+	r.await("the end of the view", func() (bool, string) { return !alive(r.rig, view), r.report() })
 	now := r.awaitAgent(a.ID, "no pane", func(a daemon.Agent) bool { return !a.HasPane() && a.Note != "" })
-	if !now.Active() || !r.alive(moved.PID) {
+	if !now.Active() || !alive(r.rig, moved.PID) {
 		r.t.Errorf("agent %+v has ended with its view", now)
 	}
 	r.await("the operator is told what to do", func() (bool, string) {
@@ -43,7 +43,7 @@ func isTakenBackFromTheBackground(r *runtimeRig, a daemon.Agent) int64 {
 	if said := strings.Join(requests[len(requests)-1].UserTexts(), "\n"); !strings.Contains(said, "remember the number 4711") {
 		r.t.Errorf("the resumed model knows %.500q", said)
 	}
-	if r.alive(moved.PID) || r.alive(view) {
+	if alive(r.rig, moved.PID) || alive(r.rig, view) {
 		r.t.Error("a process of the old session still runs")
 	}
 	return again.ID
@@ -52,11 +52,11 @@ func isTakenBackFromTheBackground(r *runtimeRig, a daemon.Agent) int64 {
 // moveToBackground opens the agents view and waits until the daemon has followed the session.
 func (r *runtimeRig) moveToBackground(agentID int64) daemon.Agent {
 	r.t.Helper()
-	was := r.agentRow(agentID)
+	was := agentRow(r.rig, agentID)
 	r.personPresses(agentID, tmux.Left)
-	r.await("another process", func() (bool, string) { return r.agentRow(agentID).PID != was.PID, r.report() })
-	r.awaitAlertEvent("agent_in_background")
-	return r.agentRow(agentID)
+	r.await("another process", func() (bool, string) { return agentRow(r.rig, agentID).PID != was.PID, r.report() })
+	awaitAlertEvent(r.rig, "agent_in_background")
+	return agentRow(r.rig, agentID)
 }
 
 // TestClaudeInBackground: the agents view.

@@ -21,7 +21,7 @@ func newBackgroundRig(t *testing.T) (*runtimeRig, *daemonChild) {
 		if c.name == "claude" {
 			r := newRuntimeRig(t, c)
 			r.halt()
-			return r, r.startDaemonChild()
+			return r, startDaemonChild(r.rig)
 		}
 	}
 	t.Fatal("no Claude Code among the runtimes")
@@ -37,14 +37,14 @@ func (r *runtimeRig) wantPassedOn(id int64, told int, pids ...int) {
 	r.awaitAsked("you take over from agent")
 	r.wantOnce("you take over from agent")
 	for _, pid := range pids {
-		r.await("the end of a process of the outgoing agent", func() (bool, string) { return !r.alive(pid), r.report() })
+		r.await("the end of a process of the outgoing agent", func() (bool, string) { return !alive(r.rig, pid), r.report() })
 	}
 	r.awaitState(*h.SuccessorID, daemon.Idle)
 	if n := len(r.agentEvents(h.AgentID, "agent_in_background")); n != told {
 		r.t.Errorf("the operator was told %d times of the background, want %d", n, told)
 	}
-	if len(r.handoffsOf(h.AgentID)) != 1 || r.newestAgent().ID != *h.SuccessorID {
-		r.t.Errorf("handoffs %+v, newest agent %d, want one handoff and one successor", r.handoffsOf(h.AgentID), r.newestAgent().ID)
+	if len(handoffsOf(r.rig, h.AgentID)) != 1 || newestAgent(r.rig).ID != *h.SuccessorID {
+		r.t.Errorf("handoffs %+v, newest agent %d, want one handoff and one successor", handoffsOf(r.rig, h.AgentID), newestAgent(r.rig).ID)
 	}
 }
 
@@ -66,12 +66,12 @@ func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
 	r, child := newBackgroundRig(t)
 	a := r.newAgent()
 	r.hold(a.ID, "count the stairs", "There are twelve stairs.")
-	was := r.agentRow(a.ID)
+	was := agentRow(r.rig, a.ID)
 	child.kill()
 	r.personPresses(a.ID, tmux.Left)
-	child = r.startDaemonChild()
-	r.await("another process", func() (bool, string) { return r.agentRow(a.ID).PID != was.PID, r.report() })
-	moved := r.agentRow(a.ID)
+	child = startDaemonChild(r.rig)
+	r.await("another process", func() (bool, string) { return agentRow(r.rig, a.ID).PID != was.PID, r.report() })
+	moved := agentRow(r.rig, a.ID)
 	r.await("the turn goes on in the background", func() (bool, string) { return r.copiesAsked("count the stairs") == 2, r.report() })
 	if moved.State != daemon.Working {
 		t.Errorf("in the middle of its turn the agent is %s", moved.State)
@@ -82,7 +82,7 @@ func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
 		files, _ := filepath.Glob(filepath.Join(r.dir.Spool(), "*.json"))
 		return slices.ContainsFunc(files, func(f string) bool { return strings.Contains(fileText(f), "There are twelve stairs.") }), fmt.Sprint(files)
 	})
-	child = r.startDaemonChild()
+	child = startDaemonChild(r.rig)
 	a = r.awaitState(a.ID, daemon.Idle)
 	if a.LastMessage != "There are twelve stairs." || *a.SessionID == *was.SessionID {
 		t.Errorf("agent %+v after its turn, whose session was %s", a, *was.SessionID)
@@ -97,7 +97,7 @@ func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
 		t.Errorf("handoff %+v while the view is open", h)
 	}
 	child.kill()
-	r.startDaemonChild()
+	startDaemonChild(r.rig)
 	r.personPresses(a.ID, tmux.Escape)
 	r.wantPassedOn(id, 1, was.PID, moved.PID)
 }
@@ -124,9 +124,9 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 		list, err := r.client.Agents(t.Context(), allRows)
 		return err == nil && len(list) > 0 && list[0].RegisteredAt != nil, ""
 	})
-	a := r.newestAgent()
+	a := newestAgent(r.rig)
 	r.talk(a.ID, "remember the number 4711")
-	was := r.agentRow(a.ID)
+	was := agentRow(r.rig, a.ID)
 	person, err := tmux.New(tmux.Config{Socket: socket})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.await("another process and no pane", func() (bool, string) {
-		now := r.agentRow(a.ID)
+		now := agentRow(r.rig, a.ID)
 		return now.PID != was.PID && !now.HasPane(), r.report()
 	})
 	if told := r.agentEvents(a.ID, "agent_in_background"); len(told) != 1 || !strings.Contains(string(told[0].Payload), "understudy agent resume") {
@@ -157,7 +157,7 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	if list, err := r.client.Agents(t.Context(), allRows); err != nil || len(list) != 2 {
 		t.Errorf("%d agents, %v, want the ended one and the resumed one", len(list), err)
 	}
-	if !r.alive(was.PID) {
+	if !alive(r.rig, was.PID) {
 		t.Error("the view in the person's own pane was ended")
 	}
 }

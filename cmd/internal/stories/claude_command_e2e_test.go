@@ -27,7 +27,7 @@ func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 		reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork)
 		return reply
 	})
-	forked, had, said := len(r.forkRequests()), len(r.handoffsOf(a.ID)), len(r.requests(a.ID))
+	forked, had, said := len(r.forkRequests()), len(handoffsOf(r.rig, a.ID)), len(r.requests(a.ID))
 	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
 	id := r.awaitCommanded(a.ID, had)
 	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > forked, r.tap.String() })
@@ -38,7 +38,7 @@ func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	if h.Error == nil || h.Error.Message != "Handoff cancelled in the agent's pane" {
 		t.Errorf("error %+v", h.Error)
 	}
-	r.wantEndedWithin(time.Second, pids...)
+	wantEndedWithin(r.rig, time.Second, pids...)
 	r.awaitShown(a.ID, `/handoff the parser's "tabs"; $(touch by-a-shell) and so on`) // in the composer
 	r.personPresses(a.ID, tmux.CtrlU)
 	r.awaitState(a.ID, daemon.Idle)
@@ -52,11 +52,11 @@ func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	said, before := len(r.requests(a.ID)), r.countMade()
 	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
-	h := r.wantCommanded(r.awaitCommanded(a.ID, len(r.handoffsOf(a.ID))), before)
+	h := r.wantCommanded(r.awaitCommanded(a.ID, len(handoffsOf(r.rig, a.ID))), before)
 	if n := len(r.requests(a.ID)); n != said {
 		t.Errorf("the model was asked %d times, want %d", n, said)
 	}
-	return r.awaitTakeover(h).ID
+	return awaitTakeover(r.rig, h).ID
 }
 
 // handsOverByItself: the model itself can run the command.
@@ -91,7 +91,9 @@ func (r *claudeRig) countMade() made {
 // before.
 func (r *claudeRig) awaitCommanded(agentID int64, had int) int64 {
 	r.t.Helper()
-	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(agentID)) == had+1, fmt.Sprint(r.handoffsOf(agentID)) })
+	r.await("the handoff", func() (bool, string) {
+		return len(handoffsOf(r.rig, agentID)) == had+1, fmt.Sprint(handoffsOf(r.rig, agentID))
+	})
 	return r.latestHandoff(agentID).ID
 }
 

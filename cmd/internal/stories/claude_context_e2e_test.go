@@ -24,12 +24,12 @@ func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
 func TestClaudeStatusLineReportsTheContext(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
-	r.enableAuto()
+	enableAuto(r.rig)
 	settings := filepath.Join(r.home.ConfigDir, "settings.json")
-	r.writeFile(settings, r.oddStatusLine())
+	writeFile(r.rig, settings, r.oddStatusLine())
 	r.start()
 	r.relay(t, leg{"a person's", isShownAPersonsRows}, leg{"ours", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
-		r.writeFile(settings, "{}")
+		writeFile(r.rig, settings, "{}")
 		return handsOverAFullContext(t, r, a)
 	}})
 }
@@ -38,13 +38,13 @@ func TestClaudeStatusLineReportsTheContext(t *testing.T) {
 func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(filled("read it all", 760_000, obeys))
 	r.talk(a.ID, "hello")
-	if use := r.awaitTokens(a.ID, 1000); use.Source != "statusline" || use.Limit == nil || *use.Limit != 1_000_000 {
+	if use := awaitTokens(r.rig, a.ID, 1000); use.Source != "statusline" || use.Limit == nil || *use.Limit != 1_000_000 {
 		t.Errorf("context use %+v, want that of the status line", use)
 	}
 	r.awaitShown(a.ID, con+", 0 % of the context used")
-	r.backdateRegistration(a.ID)
+	backdateRegistration(r.rig, a.ID)
 	r.talk(a.ID, "read it all")
-	if use := r.awaitTokens(a.ID, 760_000); use.Percent == nil || *use.Percent != 76 || use.Tier != daemon.TierHigh {
+	if use := awaitTokens(r.rig, a.ID, 760_000); use.Percent == nil || *use.Percent != 76 || use.Tier != daemon.TierHigh {
 		t.Errorf("context use %+v, want 76 %%", use)
 	}
 	r.awaitShown(a.ID, con+", 76 % of the context used")
@@ -52,13 +52,13 @@ func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 	if err != nil || report.Total.CostUSD == nil || *report.Total.CostUSD <= 0 {
 		t.Errorf("the status line tells the cost, and %+v was counted: %v", report.Total, err)
 	}
-	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
+	h := r.awaitPhase(awaitAutomatic(r.rig, a.ID).ID, daemon.Completed)
 	r.wantTakenOver(h)
 	if h.ContextUse == nil || h.ContextUse.Tokens != 760_000 {
 		t.Errorf("handed over at %+v, want 760000 tokens", h.ContextUse)
 	}
-	r.wantTiers(a.ID, daemon.TierNormal, daemon.TierHigh)
-	if got := r.handoffsOf(*h.SuccessorID); len(got) > 0 {
+	wantTiers(r.rig, a.ID, daemon.TierNormal, daemon.TierHigh)
+	if got := handoffsOf(r.rig, *h.SuccessorID); len(got) > 0 {
 		t.Errorf("the successor is handed over as well: %+v", got)
 	}
 	return *h.SuccessorID
@@ -70,7 +70,7 @@ func TestClaudeWritesTheDocumentBeforeItCompacts(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	r.cfg.Environ = append(r.cfg.Environ, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
-	r.enableAuto()
+	enableAuto(r.rig)
 	r.start()
 	r.relay(t, leg{"of the session", handsOverInPlaceOfACompaction}, leg{"of a fork", generatesWithAFullContext})
 }
@@ -81,7 +81,7 @@ func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (
 	r.api.SetScript(filled("hello", 90_000, obeys))
 	r.talk(a.ID, "hello")
 	r.talk(a.ID, "and again")
-	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
+	h := r.awaitPhase(awaitAutomatic(r.rig, a.ID).ID, daemon.Completed)
 	r.wantFollowed(h)
 	refused := r.tap.of(a.ID, hooks.PreCompact)
 	if len(refused) == 0 || !strings.Contains(string(refused[0].Output), `"block"`) {
@@ -92,7 +92,7 @@ func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (
 		t.Errorf("the operator was told %q", text)
 	}
 	r.wantWhole()
-	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"},
+	r.wantHeard(contextOf(r.rig, h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"},
 		heard{a.Name, "user", "and again"}, heard{a.Name, "assistant", "OK"})
 	return *h.SuccessorID
 }
@@ -104,7 +104,7 @@ func generatesWithAFullContext(_ *testing.T, r *claudeRig, a daemon.Agent) (next
 	for _, text := range []string{"and on", "fill it"} {
 		r.talk(a.ID, text)
 	}
-	h := r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
+	h := r.awaitPhase(requestGenerate(r.rig, a.ID, ""), daemon.Completed)
 	r.wantFollowed(h)
 	r.wantWhole()
 	return *h.SuccessorID
@@ -126,7 +126,7 @@ func (r *claudeRig) oddStatusLine() string {
 	r.t.Helper()
 	rows := filepath.Join(r.home.Dir, "rows")
 	rule := strings.Repeat("─", 60)
-	r.writeFile(rows, rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n")
+	writeFile(r.rig, rows, rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n")
 	settings, err := json.Marshal(map[string]any{"statusLine": map[string]any{
 		"type": "command", "command": `grep -o '"context_window_size":[0-9]*'; cat '` + rows + `'`, "padding": 0,
 	}})
@@ -143,7 +143,7 @@ func isShownAPersonsRows(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64
 		r.awaitShown(a.ID, row)
 	}
 	r.talk(a.ID, "hello")
-	r.awaitTokens(a.ID, 1000)
+	awaitTokens(r.rig, a.ID, 1000)
 	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	r.wantTakenOver(h)
 	r.wantNoDialog(a.ID)

@@ -44,7 +44,7 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 	r.talk(a.ID, "hello")
 	r.awaitState(a.ID, daemon.Idle)
 	// The CLI has not written its answer to the transcript yet, but there is already something to hand off.
-	r.requestGenerate(a.ID, "")
+	requestGenerate(r.rig, a.ID, "")
 	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 		first, second, _ := strings.Cut(reply.Text, "\n## Open Questions")
 		return claudetest.Reply{Text: first, More: []string{"## Open Questions" + second}}
 	})
-	h := r.awaitPhase(r.requestGenerate(a.ID, "Focus on the parser,\nnot on the printer."), daemon.Completed)
+	h := r.awaitPhase(requestGenerate(r.rig, a.ID, "Focus on the parser,\nnot on the printer."), daemon.Completed)
 	r.wantFollowed(h)
 	r.wantNoDialog(a.ID)
 	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
@@ -92,7 +92,7 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 	if got := r.readFile(h.FilePath); got != want || h.Structured == nil || !h.ContextValidated {
 		t.Errorf("document %q, want %q; %+v", got, want, h)
 	}
-	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
+	r.wantHeard(contextOf(r.rig, h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
 	return *h.SuccessorID
 }
 
@@ -176,14 +176,14 @@ func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.settledTranscript(a.ID)
 	before := r.sessionFiles()
 	forked := len(r.forkRequests())
-	id := r.requestGenerate(a.ID, "")
+	id := requestGenerate(r.rig, a.ID, "")
 	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > forked, r.tap.String() })
 	pids := r.forkProcesses()
 	if len(pids) != 1 {
 		t.Fatalf("processes %v, want one fork", pids)
 	}
-	r.cancelHandoff(a.ID, daemon.Generating)
-	r.wantEndedWithin(time.Second, pids...)
+	cancelHandoff(r.rig, a.ID, daemon.Generating)
+	wantEndedWithin(r.rig, time.Second, pids...)
 	if after := r.sessionFiles(); !slices.Equal(after, before) {
 		t.Errorf("files\n got %q\nwant %q", after, before)
 	}

@@ -113,7 +113,7 @@ func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
 		list, err := r.client.Agents(t.Context(), allRows)
 		return err == nil && len(list) > 0 && list[0].RegisteredAt != nil && list[0].HasPane(), ""
 	})
-	a := r.newestAgent()
+	a := newestAgent(r.rig)
 	tree := filepath.Join(r.work, ".claude", "worktrees", "wt")
 	if a.Cwd != tree || a.PaneSocket != person || a.Persona != nil {
 		t.Errorf("agent %+v, want it in %s, on %s and without a persona", a, tree, person)
@@ -134,7 +134,7 @@ func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
 	if got.Cwd != tree || got.Branch != "worktree-wt" || got.PaneSocket != r.dir.TmuxSocket() {
 		t.Errorf("the successor works in %s on %s, on server %s", got.Cwd, got.Branch, got.PaneSocket)
 	}
-	if argv := r.launchFile(got.ID).Argv; !strings.Contains(strings.Join(argv, " "), strings.Join(manual, " ")) {
+	if argv := launchFile(r.rig, got.ID).Argv; !strings.Contains(strings.Join(argv, " "), strings.Join(manual, " ")) {
 		t.Errorf("the successor was launched with %q, want the inherited mode", argv)
 	}
 }

@@ -31,14 +31,14 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 		return claudetest.Reply{Text: "OK"}
 	})
 	r.home.Trust(t)
-	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
+	writeTemplate(r.rig, "two", "developer", "reviewer | prompt: Look closely.")
 	r.start()
 	request := " \tMend the roof.\r\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "\n "
-	id := r.startPipeline("two", request).ID
-	first := r.awaitPipelineThat(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
+	id := startPipeline(r.rig, "two", request).ID
+	first := awaitPipelineThat(r.rig, id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
 	r.answerAs(first, trusts, "Yes")
-	p := r.awaitPipeline(id, daemon.PipelineDone)
-	r.wantSteps(p, "done done")
+	p := awaitPipeline(r.rig, id, daemon.PipelineDone)
+	wantSteps(r.rig, p, "done done")
 
 	left := p.Steps[0].LatestHandoff
 	if left == nil || left.ContentMD != report || left.Metadata == nil {

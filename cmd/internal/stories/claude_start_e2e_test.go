@@ -25,7 +25,7 @@ func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
 		return err == nil && d.Name == asks, fmt.Sprintf("%+v %v", d, err)
 	})
 	number := 1 + slices.IndexFunc(d.Choices, func(c sight.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
-	got, err := r.choose(agentID, d.ID, number)
+	got, err := choose(r.rig, agentID, d.ID, number)
 	if err != nil || got.State != daemon.DialogGone && got.State != daemon.DialogOther {
 		r.t.Fatalf("%s: %+v, %+v %v", asks, d, got, err)
 	}
@@ -44,7 +44,7 @@ func TestClaudeDialogsAreAnsweredFromElsewhere(t *testing.T) {
 	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
 	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
 	r.answerAs(a.ID, "security notes: press Enter to go on", "Press Enter to continue")
-	r.awaitAsked(a.ID, trusts)
+	awaitAsked(r.rig, a.ID, trusts)
 	r.trustFolder(a)
 	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Idle)

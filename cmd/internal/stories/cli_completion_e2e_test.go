@@ -48,7 +48,7 @@ func (s *typist) typeKeys(keys string) {
 }
 
 // shellEnv is an environment with understudy in PATH, for the rig's data directory.
-func (r *rig) shellEnv() []string {
+func shellEnv(r *rig) []string {
 	r.t.Helper()
 	bin := filepath.Join(filepath.Dir(r.root), "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
@@ -96,7 +96,7 @@ func newCompletion(t *testing.T) completion {
 	r := newRig(t).start()
 	r.startAgent(con)
 	hostile := r.createAgent(agents.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
-	return completion{r, r.shellEnv(), hostile}
+	return completion{r, shellEnv(r), hostile}
 }
 
 // completeIn has an interactive shell complete by its own means.

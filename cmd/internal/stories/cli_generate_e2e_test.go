@@ -24,7 +24,7 @@ import (
 func TestHandoffTakesKeysWhileItIsWatched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a, recorded := r.startSpokenTo(), r.startSpokenTo()
+	a, recorded := startSpokenTo(r), startSpokenTo(r)
 	fresh, other, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestHandoffTakesKeysWhileItIsWatched(t *testing.T) {
 	plain := terminalMode(t, other)
 	r.misbehave("think=1h")
 
-	s := r.watchGenerating(a, true)
+	s := watchGenerating(r, a, true)
 	r.await("the terminal in the mode of single keys", func() (bool, string) { return terminalMode(t, s.tty) != plain, "lines" })
 	s.typeKeys("\x1b[A\x1bOP#\x1bx") // They are an arrow, a function key, a letter, and a letter with Alt.
 	frames := strings.Count(s.shown(), show.GeneratingLabel)
@@ -46,35 +46,35 @@ func TestHandoffTakesKeysWhileItIsWatched(t *testing.T) {
 		t.Errorf("what was typed is shown: %q", s.shown())
 	}
 	s.typeKeys("\x1b")
-	r.wantCancelled(s, a, plain)
-	s = r.watchGenerating(a, true)
+	wantCancelled(r, s, a, plain)
+	s = watchGenerating(r, a, true)
 	s.typeKeys("\x03")
-	r.wantCancelled(s, a, plain)
-	s = r.watchGenerating(a, false)
+	wantCancelled(r, s, a, plain)
+	s = watchGenerating(r, a, false)
 	s.signal(os.Interrupt)
-	r.wantCancelled(s, a, plain)
+	wantCancelled(r, s, a, plain)
 	if n := strings.Count(s.shown(), show.GeneratingLabel+"\n"); n != 1 || strings.Contains(s.shown(), "\x1b") {
 		t.Errorf("the label was printed %d times in %q", n, s.shown())
 	}
-	s = r.watchGenerating(a, true)
+	s = watchGenerating(r, a, true)
 	s.signal(syscall.SIGTERM)
-	r.wantNotWatched(s, a, plain)
-	r.cancelHandoff(a.ID, daemon.Generating)
+	wantNotWatched(r, s, a, plain)
+	cancelHandoff(r, a.ID, daemon.Generating)
 
-	s = r.sit(true, "handoff", fmt.Sprint(a.ID), "--force", "--wait")
+	s = sit(r, true, "handoff", fmt.Sprint(a.ID), "--force", "--wait")
 	s.awaitPrinted(". awaiting document ", 1)
 	s.typeKeys("\x1b")
 	s.awaitPrinted(". awaiting document ", 8)
 	s.typeKeys("\x03")
-	r.wantNotWatched(s, a, plain)
+	wantNotWatched(r, s, a, plain)
 
 	r.misbehave("ignore-exit,ignore-term")
-	s = r.sit(true, "handoff", fmt.Sprint(recorded.ID), "--mode", "generate", "--wait")
+	s = sit(r, true, "handoff", fmt.Sprint(recorded.ID), "--mode", "generate", "--wait")
 	s.awaitPrinted(". shutting down ", 1)
 	s.typeKeys("\x1b")
 	s.awaitPrinted(". shutting down ", 8)
 	s.typeKeys("\x03")
-	if h := r.wantNotWatched(s, recorded, plain); h.RecordedAt == nil {
+	if h := wantNotWatched(r, s, recorded, plain); h.RecordedAt == nil {
 		t.Errorf("handoff is %s", h.Phase)
 	}
 }
@@ -87,9 +87,9 @@ func (s *seat) signal(sig os.Signal) {
 }
 
 // watchGenerating runs a handoff in mode generate whose document takes long, and waits for the fork.
-func (r *rig) watchGenerating(a daemon.Agent, terminal bool) *seat {
+func watchGenerating(r *rig, a daemon.Agent, terminal bool) *seat {
 	r.t.Helper()
-	s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
+	s := sit(r, terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
 	s.awaitPrinted(regexp.QuoteMeta(show.GeneratingLabel), 1)
 	r.await("the fork", func() (bool, string) {
 		h, err := r.client.LatestHandoff(r.t.Context(), a.ID)
@@ -98,7 +98,7 @@ func (r *rig) watchGenerating(a daemon.Agent, terminal bool) *seat {
 	return s
 }
 
-func (r *rig) wantCancelled(s *seat, a daemon.Agent, plain term.State) {
+func wantCancelled(r *rig, s *seat, a daemon.Agent, plain term.State) {
 	r.t.Helper()
 	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
 	s.wantTerminal(plain)
@@ -111,7 +111,7 @@ func (r *rig) wantCancelled(s *seat, a daemon.Agent, plain term.State) {
 }
 
 // wantNotWatched fails unless the command has ended and the handoff goes on.
-func (r *rig) wantNotWatched(s *seat, a daemon.Agent, plain term.State) daemon.Handoff {
+func wantNotWatched(r *rig, s *seat, a daemon.Agent, plain term.State) daemon.Handoff {
 	r.t.Helper()
 	h := r.latestHandoff(a.ID)
 	s.wantEnd(commands.ExitFailed, fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root))

@@ -12,7 +12,7 @@ import (
 )
 
 // runInside runs understudy as a command of an agent, with its own environment.
-func (r *rig) runInside(env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
+func runInside(r *rig, env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
 	r.t.Helper()
 	var out, errs bytes.Buffer
 	code = commands.Run(r.t.Context(), args, func(name string) string { return env[name] }, strings.NewReader(stdin), &out, &errs)
@@ -20,7 +20,7 @@ func (r *rig) runInside(env map[string]string, stdin string, args ...string) (co
 }
 
 // launchEnv is the environment with which the agent's process was started.
-func (r *rig) launchEnv(agentID int64) map[string]string {
+func launchEnv(r *rig, agentID int64) map[string]string {
 	r.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
 	if err != nil {
@@ -39,14 +39,14 @@ func (r *rig) launchEnv(agentID int64) map[string]string {
 func TestHandoffSelfRequestsTheAgentsOwnHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.startSpokenTo()
+	a := startSpokenTo(r)
 	r.misbehave("think=1h")
-	env := r.launchEnv(a.ID)
+	env := launchEnv(r, a.ID)
 	if env["UNDERSTUDY_LAUNCH"] == "" {
 		t.Fatal("the agent has no launch secret")
 	}
 	delete(env, "UNDERSTUDY_DATA")
-	code, stdout, stderr := r.runInside(env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
+	code, stdout, stderr := runInside(r, env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
 	h := r.latestHandoff(a.ID)
 	if want := fmt.Sprintf("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded\n", h.ID, a.ID); code != commands.ExitDone || stdout != want {
 		t.Fatalf("exit code %d, %q, %q; want %q", code, stdout, stderr, want)
@@ -54,15 +54,15 @@ func TestHandoffSelfRequestsTheAgentsOwnHandoff(t *testing.T) {
 	if h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" {
 		t.Errorf("handoff %+v", h)
 	}
-	if code, _, stderr := r.runInside(env, "", "handoff", "self"); code != commands.ExitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
+	if code, _, stderr := runInside(r, env, "", "handoff", "self"); code != commands.ExitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
 		t.Errorf("a second one: exit code %d, %q", code, stderr)
 	}
 	cancelled := fmt.Sprintf("handoff %d is cancelled; agent %d lives on\n", h.ID, a.ID)
-	if code, stdout, stderr := r.runInside(env, "", "handoff", "cancel", "self"); code != commands.ExitDone || stdout != cancelled {
+	if code, stdout, stderr := runInside(r, env, "", "handoff", "cancel", "self"); code != commands.ExitDone || stdout != cancelled {
 		t.Errorf("cancel: exit code %d, %q, %q", code, stdout, stderr)
 	}
 	env["UNDERSTUDY_LAUNCH"] = "x"
-	if code, _, stderr := r.runInside(env, "", "handoff", "self"); code != commands.ExitFailed || stderr == "" {
+	if code, _, stderr := runInside(r, env, "", "handoff", "self"); code != commands.ExitFailed || stderr == "" {
 		t.Errorf("with a wrong secret: exit code %d, %q", code, stderr)
 	}
 }

@@ -20,7 +20,7 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 	r.misbehave("think=2s")
 	for i, terminal := range []bool{true, false} {
 		id := i + 1
-		s := r.sit(terminal, "pipeline", "run", "issue_only", "--prompt", "# Sort the list", "--cwd", r.work, "--wait")
+		s := sit(r, terminal, "pipeline", "run", "issue_only", "--prompt", "# Sort the list", "--cwd", r.work, "--wait")
 		s.awaitPrinted(fmt.Sprintf(`1/1 product-owner .*agent %d`, id), 1)
 		r.halt()
 		s.awaitPrinted("waits: the daemon is away: start it with\\s+`understudy serve", 1) // The line wraps.
@@ -33,7 +33,7 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 		}
 	}
 	r.misbehave("think=1h")
-	s := r.sit(false, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
+	s := sit(r, false, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
 	s.awaitPrinted(`1/1 product-owner .*agent 3`, 1)
 	s.signal(os.Interrupt)
 	s.wantEnd(commands.ExitFailed, "understudy: no longer watched; pipeline 3 goes on: `understudy pipeline show 3 --data "+r.root+"` tells how, `understudy pipeline abort 3 --data "+r.root+"` ends it")

@@ -14,7 +14,7 @@ func TestPipelineWaitInterruptedEndsTheCommandAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.misbehave("think=1h")
-	s := r.sit(true, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
+	s := sit(r, true, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
 	s.awaitPrinted(`1/1 product-owner .*agent 1`, 1)
 	s.typeKeys("\x03")
 	s.awaitPrinted("no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data ", 1)
@@ -26,13 +26,13 @@ func TestPipelineWaitInterruptedEndsTheCommandAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.misbehave("api-error")
-	s = r.sit(false, "pipeline", "resume", "1", "--wait")
+	s = sit(r, false, "pipeline", "resume", "1", "--wait")
 	s.wantEnd(commands.ExitFailed, "Put that right, then `understudy pipeline resume 1 --data "+r.root+"`.")
 	if shown := s.shown(); !strings.Contains(shown, "✗ 1/1 product-owner ") || !strings.Contains(shown, "\npipeline 1 failed: ") || strings.Contains(shown, "Pipeline aborted") {
 		t.Error(shown)
 	}
 
-	s = r.sit(false, "pipeline", "resume", "1", "--wait", "--json")
+	s = sit(r, false, "pipeline", "resume", "1", "--wait", "--json")
 	s.awaitPrinted(`"status": "failed"`, 1)
 	<-s.ended
 	if code := s.code; code != commands.ExitFailed {

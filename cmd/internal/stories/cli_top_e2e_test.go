@@ -23,8 +23,8 @@ func (s *topPane) click(column, line int) {
 func TestTopIsTheSeat(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	first := r.startSpokenTo()
-	s := r.startTop(130, 30)
+	first := startSpokenTo(r)
+	s := startTop(r, 130, 30)
 	s.awaitScreen("1 finished", "│ ─ agent 1 (developer-con-1)  finished", "❯ Find out why the tests are slow") // the preview
 
 	s.press("N")

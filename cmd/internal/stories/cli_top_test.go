@@ -20,10 +20,10 @@ type topPane struct {
 	socket string
 }
 
-func (r *rig) startTop(columns, lines int) *topPane { return r.startInPane(columns, lines, "top") }
+func startTop(r *rig, columns, lines int) *topPane { return startInPane(r, columns, lines, "top") }
 
 // startInPane runs understudy with other arguments in such a pane. Only one can use the server at a time.
-func (r *rig) startInPane(columns, lines int, args ...string) *topPane {
+func startInPane(r *rig, columns, lines int, args ...string) *topPane {
 	r.t.Helper()
 	s := &topPane{r, filepath.Join(filepath.Dir(r.root), "seat.sock")}
 	list := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), cmdtest.MainProgram(r.t)}, args...)
@@ -71,9 +71,9 @@ func (s *topPane) awaitScreen(texts ...string) {
 func TestTopShowsAndActs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	r.writeTemplate("gate", "developer", "reviewer | approval: true")
+	writeTemplate(r, "gate", "developer", "reviewer | approval: true")
 	a := r.startAgent("developer-con-1")
-	s := r.startTop(110, 26)
+	s := startTop(r, 110, 26)
 	s.awaitScreen("understudy  1 idle", "▸○  1   developer-con-1  idle")
 
 	s.press("a")
@@ -102,12 +102,12 @@ func TestTopShowsAndActs(t *testing.T) {
 		t.Errorf("handoff with reason %q and focus %q", h.Reason, h.Focus)
 	}
 
-	p := r.startPipeline("gate", "@report make it fast")
+	p := startPipeline(r, "gate", "@report make it fast")
 	s.awaitScreen("!  p1  a test", "approval of step 2 of 2, reviewer")
 	s.press("Home", "y")
 	s.awaitScreen("Approve pipeline 1 (a test)")
 	s.press("with care", "Enter")
-	if p = r.awaitPipeline(p.ID, daemon.PipelineDone); p.Steps[1].Comment != "with care" {
+	if p = awaitPipeline(r, p.ID, daemon.PipelineDone); p.Steps[1].Comment != "with care" {
 		t.Errorf("approved with %q", p.Steps[1].Comment)
 	}
 	s.awaitScreen("pipeline 1 does not need you any more")

@@ -90,9 +90,9 @@ type daemonChild struct {
 }
 
 // startDaemonChild starts a daemon and waits until it answers.
-func (r *rig) startDaemonChild() *daemonChild {
+func startDaemonChild(r *rig) *daemonChild {
 	r.t.Helper()
-	c := r.launchDaemon(crashDaemon{})
+	c := launchDaemon(r, crashDaemon{})
 	if !c.up {
 		<-c.dead
 		r.t.Fatalf("daemon did not come up:\n%s", &c.log)
@@ -101,7 +101,7 @@ func (r *rig) startDaemonChild() *daemonChild {
 }
 
 // launchDaemon starts a daemon and waits until it answers or ends.
-func (r *rig) launchDaemon(told crashDaemon) *daemonChild {
+func launchDaemon(r *rig, told crashDaemon) *daemonChild {
 	r.t.Helper()
 	told.Root, told.Settings, told.Environ, told.Binary, told.Hook = r.root, r.cfg.Settings, r.cfg.Environ, r.cfg.Binary, r.cfg.HookBinary
 	arg, err := json.Marshal(told)
@@ -154,11 +154,11 @@ type walk struct {
 // startWalk starts the first daemon. Calls count from the commit of an event of the type armedBy; "" stands for the
 // request of a handoff. calls are the kinds of calls that are points; none means all. Each daemon takes over the idle
 // database sessions of the previous one, because to begin them costs as much as everything else that it does.
-func (r *rig) startWalk(armedBy string, calls ...string) *walk {
+func startWalk(r *rig, armedBy string, calls ...string) *walk {
 	r.t.Helper()
 	w := &walk{r: r, told: crashDaemon{Walk: filepath.Join(filepath.Dir(r.root), "walk"), Arm: armedBy, Calls: calls}}
 	r.cfg.Settings.DatabaseURL = dbtest.With(dbtest.NewRelay(r.t, r.cfg.Settings.DatabaseURL).ConnString(), "pool_max_conns", "2")
-	w.now = r.launchDaemon(w.told)
+	w.now = launchDaemon(r, w.told)
 	return w
 }
 
@@ -190,14 +190,14 @@ func (w *walk) next() {
 		w.r.t.Fatalf("a daemon ended by itself, after these points:\n%s\n%s", strings.Join(been, "\n"), &w.now.log)
 	}
 	w.been = len(been)
-	w.now = w.r.launchDaemon(w.told)
+	w.now = launchDaemon(w.r, w.told)
 }
 
 // end lets an ordinary daemon go on. It fails unless the walk reached at least so many points of each kind.
 func (w *walk) end(least map[string]int) {
 	w.r.t.Helper()
 	w.now.kill()
-	w.r.startDaemonChild()
+	startDaemonChild(w.r)
 	been := pointsIn(w.told.Walk)
 	got := map[string]int{}
 	for _, line := range been {

@@ -22,17 +22,17 @@ import (
 func TestKilledDaemonEndsItsForkAndTheNextAsksAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	traces := r.recordForkPIDs()
-	first := r.startDaemonChild()
-	a := r.startSpokenTo()
+	traces := recordForkPIDs(r)
+	first := startDaemonChild(r)
+	a := startSpokenTo(r)
 	r.misbehave("fork-hang")
-	id := r.requestGenerate(a.ID, "")
-	pids := r.awaitFork(traces)
+	id := requestGenerate(r, a.ID, "")
+	pids := awaitFork(r, traces)
 	first.kill()
-	r.wantEndedWithin(2*time.Second, pids...)
+	wantEndedWithin(r, 2*time.Second, pids...)
 	r.misbehave("")
-	r.startDaemonChild()
-	r.wantEndedOnce(r.awaitPhase(id, daemon.Completed))
+	startDaemonChild(r)
+	wantEndedOnce(r, r.awaitPhase(id, daemon.Completed))
 }
 
 // wentOff reports whether the bomb has gone off since it was set.
@@ -46,11 +46,11 @@ func (b *bomb) wentOff() bool {
 // at least so many points of each kind.
 func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int, calls ...string) {
 	r := newRig(t)
-	w := r.startWalk("", calls...)
+	w := startWalk(r, "", calls...)
 	a := r.startAgent("developer-con-1")
 	pane := r.pane(a.ID)
 	if in.Mode == daemon.ModeGenerate {
-		r.doTurn(a.ID, "Find out why the tests are slow") // Now the agent has a session.
+		doTurn(r, a.ID, "Find out why the tests are slow") // Now the agent has a session.
 		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
 	}
 	// The daemon may die between the commit of the row and its answer.
@@ -68,17 +68,17 @@ func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int,
 			return false, fmt.Sprintf("%s %s", h.Phase, h.Note)
 		}
 		successor, err := r.client.Agent(t.Context(), *h.SuccessorID)
-		return err == nil && successor.State == daemon.Idle && r.countPanes() == 1, fmt.Sprintf("%s %v", successor.State, err)
+		return err == nil && successor.State == daemon.Idle && countPanes(r) == 1, fmt.Sprintf("%s %v", successor.State, err)
 	})
 	w.end(least)
-	r.wantEndedOnce(h)
+	wantEndedOnce(r, h)
 	if next := r.pane(*h.SuccessorID); h.InPlace && (next.Ref != pane.Ref || next.Mark != fmt.Sprint(*h.SuccessorID)) {
 		t.Errorf("the successor is in pane %+v, want it in %s", next, pane.Ref)
 	}
 }
 
 // countPanes counts the panes; -1: tmux does not answer.
-func (r *rig) countPanes() int {
+func countPanes(r *rig) int {
 	list, err := r.tmux.List(r.t.Context())
 	if err != nil {
 		return -1
@@ -87,7 +87,7 @@ func (r *rig) countPanes() int {
 }
 
 // wantEndedOnce checks what must hold after a completed handoff, whatever happened on the way.
-func (r *rig) wantEndedOnce(h daemon.Handoff) {
+func wantEndedOnce(r *rig, h daemon.Handoff) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })

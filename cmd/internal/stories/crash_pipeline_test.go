@@ -18,7 +18,7 @@ import (
 
 // operate plays the person until the pipeline is over: it creates the one pipeline if there is none, and then calls
 // want. A daemon that is away answers nothing.
-func (r *rig) operate(in pipelines.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
+func operate(r *rig, in pipelines.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
 	return func() (bool, string) {
 		r.t.Helper()
 		list, err := r.client.Pipelines(r.t.Context(), allRows)
@@ -37,11 +37,11 @@ func (r *rig) operate(in pipelines.NewPipeline, want func(daemon.Pipeline), over
 }
 
 // hasEnded reports whether the pipeline has ended with this status and with all of its agents, and no pane is left.
-func (r *rig) hasEnded(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
+func hasEnded(r *rig, status daemon.PipelineStatus) func(daemon.Pipeline) bool {
 	return func(p daemon.Pipeline) bool {
 		agents, err := r.client.Agents(r.t.Context(), allRows)
 		running := func(a daemon.Agent) bool { return a.EndedAt == nil }
-		return p.Status == status && err == nil && !slices.ContainsFunc(agents, running) && r.countPanes() == 0
+		return p.Status == status && err == nil && !slices.ContainsFunc(agents, running) && countPanes(r) == 0
 	}
 }
 
@@ -56,24 +56,24 @@ func (r *rig) approveIfWaiting(p daemon.Pipeline) {
 func TestPipelineSurvivesDaemonKillsAtEveryEffect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.writeTemplate("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+	writeTemplate(r, "gated", "developer", "reviewer | approval: true | prompt: Look closely.")
 	in := pipelines.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
-	w := r.startWalk("pipeline_created", "paste", "spawn", "kill")
-	w.until("the run done", r.operate(in, r.approveIfWaiting, r.hasEnded(daemon.PipelineDone)))
+	w := startWalk(r, "pipeline_created", "paste", "spawn", "kill")
+	w.until("the run done", operate(r, in, r.approveIfWaiting, hasEnded(r, daemon.PipelineDone)))
 	w.end(map[string]int{"paste": 2, "spawn": 2, "kill": 2})
-	r.wantPipelineOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
+	wantPipelineOnce(r, "pipeline_waiting_for_approval", "step_approved", "pipeline_running")
 }
 
 // wantPipelineOnce waits until all agents of the only pipeline have ended. It fails unless everything that the pipeline
 // does was done once for each of its two steps.
-func (r *rig) wantPipelineOnce(once ...string) {
+func wantPipelineOnce(r *rig, once ...string) {
 	r.t.Helper()
 	list, err := r.client.Pipelines(r.t.Context(), allRows)
 	if err != nil || len(list) != 1 {
 		r.t.Fatalf("pipelines %+v, %v: want one", list, err)
 	}
 	p := list[0]
-	r.wantSteps(p, "done done")
+	wantSteps(r, p, "done done")
 	for i, s := range p.Steps {
 		if len(s.AgentIDs) != 1 || s.LatestHandoff == nil || s.LatestHandoff.ContentMD == "" || s.Error != nil {
 			r.t.Fatalf("step %d has the agents %v and left %+v (%s), want one agent's output\n%s", i+1, s.AgentIDs, s.LatestHandoff, said(s.Error), r.report())
@@ -84,15 +84,15 @@ func (r *rig) wantPipelineOnce(once ...string) {
 	if got := r.told(p.Steps[1].AgentIDs[0])[0]; !strings.Contains(got, "Look closely.") || strings.Contains(got, "[Approval note: go on]") != (len(once) > 0) {
 		r.t.Errorf("step 2 was told %q", got)
 	}
-	r.wantNoPanes()
+	wantNoPanes(r)
 	for typ, want := range map[string]int{
 		"pipeline_created": 1, "pipeline_done": 1, "pipeline_failed": 0, "agent_created": 2, "agent_started": 2,
 		"agent_registered": 2, "agent_ended": 2, "agent_failed": 0, "step_running": 2, "step_done": 2, "step_failed": 0, "handoff_created": 2,
 	} {
-		r.wantPipelineEvents(p.ID, typ, want)
+		wantPipelineEvents(r, p.ID, typ, want)
 	}
 	for _, typ := range once {
-		r.wantPipelineEvents(p.ID, typ, 1)
+		wantPipelineEvents(r, p.ID, typ, 1)
 	}
 	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
 		r.t.Errorf("agents %+v, %v: want 2", list, err)
@@ -103,42 +103,42 @@ func (r *rig) wantPipelineOnce(once ...string) {
 func TestWorkTreeSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r, g := newRig(t), roofRepo(t)
-	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
+	writeTemplate(r, "two", "developer", "reviewer | prompt: Look closely.")
 	in := pipelines.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.Dir, Branch: "roof"}
-	w := r.startWalk("pipeline_created", "tree")
-	w.until("the run done", r.operate(in, func(daemon.Pipeline) {}, r.hasEnded(daemon.PipelineDone)))
+	w := startWalk(r, "pipeline_created", "tree")
+	w.until("the run done", operate(r, in, func(daemon.Pipeline) {}, hasEnded(r, daemon.PipelineDone)))
 	w.end(map[string]int{"tree": 2})
-	r.wantPipelineOnce()
-	p := r.getPipeline(1)
-	wantNoFile(t, r.treeOf(p.ID).Path)
+	wantPipelineOnce(r)
+	p := getPipeline(r, 1)
+	wantNoFile(t, treeOf(r, p.ID).Path)
 	if p.Worktree != nil || len(p.Warnings) != 0 {
 		t.Errorf("the pipeline has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
 	}
 	g.Git("rev-parse", "--verify", "roof")
-	r.wantPipelineEvents(p.ID, "worktree_created", 1)
-	r.wantPipelineEvents(p.ID, "worktree_removed", 1)
+	wantPipelineEvents(r, p.ID, "worktree_created", 1)
+	wantPipelineEvents(r, p.ID, "worktree_removed", 1)
 }
 
 // TestPipelineAbortSurvivesDaemonKills: The next daemon carries out an abort that is committed.
 func TestPipelineAbortSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	held, _ := r.holdingStep("developer")
-	r.writeTemplate("held", held, "reviewer")
-	w := r.startWalk("pipeline_failed", "keys", "paste", "kill")
-	id := r.startPipeline("held", roof).ID
-	a := r.awaitWorkingAgent(id, 1)
+	held, _ := holdingStep(r, "developer")
+	writeTemplate(r, "held", held, "reviewer")
+	w := startWalk(r, "pipeline_failed", "keys", "paste", "kill")
+	id := startPipeline(r, "held", roof).ID
+	a := awaitWorkingAgent(r, id, 1)
 	abort := func(p daemon.Pipeline) {
 		if p.Open() {
 			_, _ = r.client.AbortPipeline(t.Context(), id) // It asks again if the answer was lost.
 		}
 	}
-	w.until("the run aborted", r.operate(pipelines.NewPipeline{}, abort, r.hasEnded(daemon.PipelineFailed)))
+	w.until("the run aborted", operate(r, pipelines.NewPipeline{}, abort, hasEnded(r, daemon.PipelineFailed)))
 	w.end(map[string]int{"keys": 1, "paste": 1, "kill": 1})
-	r.wantAborted(r.getPipeline(id), "failed pending")
-	r.wantInterrupted(a.ID)
-	r.wantNoPanes()
+	wantAborted(r, getPipeline(r, id), "failed pending")
+	wantInterrupted(r, a.ID)
+	wantNoPanes(r)
 	for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
-		r.wantPipelineEvents(id, typ, 1)
+		wantPipelineEvents(r, id, typ, 1)
 	}
 }

@@ -41,7 +41,7 @@ func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 	r := newRig(t)
 	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
 	r.cfg.NoSync = true
-	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
+	b := &bomb{act: func(crashPoint, string) { killPostgres(r) }}
 	r.cfg.Around = b.around
 	r.start()
 	a := r.startAgent(con)
@@ -67,7 +67,7 @@ func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 }
 
 // killPostgres kills the postmaster of the private cluster.
-func (r *rig) killPostgres() {
+func killPostgres(r *rig) {
 	b, err := os.ReadFile(filepath.Join(r.root, "postgres", "data", "postmaster.pid"))
 	if err != nil {
 		r.t.Errorf("postmaster: %v", err)

@@ -18,9 +18,9 @@ func TestSuspendedAgentGetsItsMessageAfterFg(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	a, shell := r.startForeignAgent(theirs, "")
+	a, shell := startForeignAgent(r, theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
-	r.askTmux(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
+	askTmux(r, shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
 	stopped := r.awaitState(a.ID, daemon.Waiting)
 	if !strings.Contains(stopped.WaitsFor, "fg") || len(r.agentEvents(a.ID, "agent_waiting")) != 1 {
 		t.Errorf("the agent waits for %q, want fg and one event", stopped.WaitsFor)
@@ -57,11 +57,11 @@ func TestAgentStoppedBeforeTypingIsNotTypedTo(t *testing.T) {
 		return err
 	}}).start()
 	theirs := tmuxtest.Server(t)
-	a, shell := r.startForeignAgent(theirs, "")
+	a, shell := startForeignAgent(r, theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
 	dl := r.sendMessage(a.ID, text)
 	g.await(t)
-	r.askTmux(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
+	askTmux(r, shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
 	tmuxtest.Eventually(t, "the shell is in front", func() bool {
 		p, err := tmux.FindProcess(shell.PID)
 		return err == nil && p.InFront()
@@ -84,16 +84,16 @@ func TestStoppedAgentIsKilledNotAsked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	a, shell := r.startForeignAgent(theirs, "")
+	a, shell := startForeignAgent(r, theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
-	row := r.agentRow(a.ID)
+	row := agentRow(r, a.ID)
 	if err := row.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitState(a.ID, daemon.Waiting)
 	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
-	r.wantStopStages(a.ID, daemon.StopTerm, daemon.StopKill)
+	wantStopStages(r, a.ID, daemon.StopTerm, daemon.StopKill)
 	if view, err := theirs.Look(t.Context(), shell.Ref); err != nil || strings.Contains(view.Screen, "/exit") {
 		t.Errorf("the shell shows %q, %v", view.Screen, err)
 	}

@@ -151,7 +151,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	r.cfg.Settings.Notify.Desktop = true
 	r.cfg.Getenv = d.bus.Getenv
 	r.start()
-	outgoing, waiting, broken := r.startAgent(con), r.startAgent("reviewer-ada-1"), r.startWorked("tester-kit-1")
+	outgoing, waiting, broken := r.startAgent(con), r.startAgent("reviewer-ada-1"), startWorked(r, "tester-kit-1")
 	r.sendMessage(waiting.ID, "deploy it @ask")
 	h := r.requestHandoff(outgoing.ID)
 	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref); err != nil {

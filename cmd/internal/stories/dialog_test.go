@@ -15,14 +15,14 @@ import (
 )
 
 // startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
-func (r *rig) startAsking() (daemon.Agent, sight.Dialog) {
+func startAsking(r *rig) (daemon.Agent, sight.Dialog) {
 	r.t.Helper()
 	r.misbehave("trust")
 	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	a = r.awaitAsked(a.ID, trusts)
+	a = awaitAsked(r, a.ID, trusts)
 	d, err := r.client.Dialog(r.t.Context(), a.ID)
 	if err != nil {
 		r.t.Fatal(err)
@@ -30,7 +30,7 @@ func (r *rig) startAsking() (daemon.Agent, sight.Dialog) {
 	return a, d
 }
 
-func (r *rig) choose(agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
+func choose(r *rig, agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
 	return r.client.AnswerDialog(r.t.Context(), agentID, dialog, choice)
 }
 
@@ -39,7 +39,7 @@ func (r *rig) choose(agentID int64, dialog string, choice int) (daemon.DialogAns
 func TestDialogIsAnsweredOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a, d := r.startAsking()
+		a, d := startAsking(r)
 		var labels []string
 		for _, c := range d.Choices {
 			labels = append(labels, fmt.Sprint(c.Number, " ", c.Label, " ", c.Selected))
@@ -50,7 +50,7 @@ func TestDialogIsAnsweredOnce(t *testing.T) {
 		}
 		run := func(code int, part string, args ...string) {
 			t.Helper()
-			s := r.sit(false, append([]string{"agent", "dialog", "1"}, args...)...)
+			s := sit(r, false, append([]string{"agent", "dialog", "1"}, args...)...)
 			s.wantExit(code)
 			s.awaitPrinted(part, 1)
 		}
@@ -61,7 +61,7 @@ func TestDialogIsAnsweredOnce(t *testing.T) {
 		var both sync.WaitGroup
 		errs, answers := make([]error, 2), make([]daemon.DialogAnswer, 2)
 		for i := range errs {
-			both.Go(func() { answers[i], errs[i] = r.choose(a.ID, d.ID, 2) })
+			both.Go(func() { answers[i], errs[i] = choose(r, a.ID, d.ID, 2) })
 		}
 		both.Wait()
 		first := slices.Index(errs, nil)
@@ -97,18 +97,18 @@ func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
 		r.cfg.Settings.Permissions.Hold = 5 * time.Second
 		r.start()
 		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
+		p := askToDeploy(r, a.ID)
 		d, err := r.client.Dialog(t.Context(), a.ID)
 		if err != nil || !strings.Contains(d.Why, fmt.Sprintf("permission show %d", p.ID)) || len(d.Choices) != 3 {
 			t.Errorf("%+v %v", d, err)
 		}
-		_, err = r.choose(a.ID, d.ID, 3)
+		_, err = choose(r, a.ID, d.ID, 3)
 		wantCode(t, err, daemon.CodeDialogIsPermission)
-		r.awaitOutcome(p.ID, daemon.PermissionUnanswered)
+		awaitOutcome(r, p.ID, daemon.PermissionUnanswered)
 		if d, err = r.client.Dialog(t.Context(), a.ID); err != nil || d.Why != "" {
 			t.Fatalf("%+v %v", d, err)
 		}
-		if got, err := r.choose(a.ID, d.ID, 3); err != nil || got.State != daemon.DialogGone || got.Label != "No" {
+		if got, err := choose(r, a.ID, d.ID, 3); err != nil || got.State != daemon.DialogGone || got.Label != "No" {
 			t.Errorf("%+v %v", got, err)
 		}
 		r.awaitState(a.ID, daemon.Idle)

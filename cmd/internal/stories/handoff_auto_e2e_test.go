@@ -14,18 +14,18 @@ import (
 // count.
 func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).enableAuto()
-	looks := r.countLooks()
+	r := enableAuto(newRig(t))
+	looks := countLooks(r)
 	r.start()
-	a, _ := r.startForeignAgent(tmuxtest.Server(t), "")
+	a, _ := startForeignAgent(r, tmuxtest.Server(t), "")
 	r.assignPersona(a.ID, con)
 	r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
-	r.backdateRegistration(a.ID)
-	use := r.fillContext(a.ID, 760_000)
+	backdateRegistration(r, a.ID)
+	use := fillContext(r, a.ID, 760_000)
 	if use.Limit != nil || use.Percent != nil || use.Tier != "" || use.Source != "transcript" {
 		t.Errorf("context %+v, want tokens alone", use)
 	}
-	r.wantAlerts(a.ID, "agent_context_unknown", 1, "understudy agent start")
+	wantAlerts(r, a.ID, "agent_context_unknown", 1, "understudy agent start")
 
 	a = r.getAgent(a.ID)
 	r.appendLine(*a.TranscriptPath, map[string]any{
@@ -36,15 +36,15 @@ func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 	})
 	for _, event := range []string{"UserPromptSubmit", "Stop", "PostToolUse"} {
 		before := looks.Load()
-		r.spoolHooks(r.newForeignHook(a, event))
+		spoolHooks(r, newForeignHook(r, a, event))
 		r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
 	}
 	if now := r.awaitState(a.ID, daemon.Idle); now.Context == nil || now.Context.Tokens != 760_000 {
 		t.Errorf("context %+v: want what the agent itself has used", now.Context)
 	}
-	r.wantHandoffs(a.ID, 0)
-	r.fillContext(a.ID, 800_000)
-	r.wantHandoffs(a.ID, 0)
-	r.wantAlerts(a.ID, "agent_context_unknown", 1, "")
-	r.wantTiers(a.ID)
+	wantHandoffs(r, a.ID, 0)
+	fillContext(r, a.ID, 800_000)
+	wantHandoffs(r, a.ID, 0)
+	wantAlerts(r, a.ID, "agent_context_unknown", 1, "")
+	wantTiers(r, a.ID)
 }

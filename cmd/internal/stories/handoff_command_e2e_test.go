@@ -19,8 +19,8 @@ import (
 func TestModelRunsTheHandoffCommand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	plan := r.installCommand()
-	a := r.startSpokenTo()
+	plan := installCommand(r)
+	a := startSpokenTo(r)
 	const focus = `the "parser"; $(touch ran) 'and' ` + "`touch ran`"
 	_, block, _ := strings.Cut(string(plan.After), "```!\n")
 	line, _, ok := strings.Cut(block, "\n```")
@@ -32,7 +32,7 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 		cmd := exec.Command("bash", "-c", line)
 		cmd.Dir = r.work
 		cmd.Env = append(cmd.Env, r.cfg.Environ...)
-		for name, value := range r.launchEnv(a.ID) {
+		for name, value := range launchEnv(r, a.ID) {
 			if name == "UNDERSTUDY_SOCKET" && socket != "" {
 				value = socket
 			}
@@ -41,7 +41,7 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if env := r.launchEnv(a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
+	if env := launchEnv(r, a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
 		t.Errorf("the agent was given socket %s, want %s", env["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
 	}
 	out, err := ask("")
@@ -63,16 +63,16 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 func TestRefusedHandoffCommandSaysWhy(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		r.installCommand()
+		installCommand(r)
 		fresh, bare := r.startAgent(con), r.startAgent("")
 		r.personTypes(fresh.ID, "/handoff", tmux.Enter)
 		r.awaitShown(fresh.ID, "No handoff was started: Nothing to hand off (no messages yet).")
 		r.personTypes(bare.ID, "/handoff now", tmux.Enter)
 		r.awaitShown(bare.ID, "No handoff was started: Agent has no persona: give it one with `understudy agent assign 2 PERSONA`")
 		for _, a := range []daemon.Agent{fresh, bare} {
-			r.wantComposer(a.ID, "")
+			wantComposer(r, a.ID, "")
 			r.wantTold(a.ID)
-			if list := r.handoffsOf(a.ID); len(list) != 0 {
+			if list := handoffsOf(r, a.ID); len(list) != 0 {
 				t.Errorf("handoffs %+v, want none", list)
 			}
 		}
@@ -84,16 +84,16 @@ func TestRefusedHandoffCommandSaysWhy(t *testing.T) {
 func TestHandoffCommandWaitsForTheTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		r.installCommand()
-		a := r.startSpokenTo()
+		installCommand(r)
+		a := startSpokenTo(r)
 		release := r.holdTurn(a.ID, "long work")
 		r.personTypes(a.ID, "/handoff", tmux.Enter)
 		r.awaitShown(a.ID, "Queued: /handoff")
-		if list := r.handoffsOf(a.ID); len(list) != 0 {
+		if list := handoffsOf(r, a.ID); len(list) != 0 {
 			t.Errorf("handoffs %+v in the turn", list)
 		}
 		release()
-		r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 1, r.shown(a.ID) })
+		r.await("the handoff", func() (bool, string) { return len(handoffsOf(r, a.ID)) == 1, r.shown(a.ID) })
 		h := r.awaitPhase(1, daemon.Completed)
 		if doc := r.readFile(h.FilePath); !strings.Contains(doc, "long work") {
 			t.Errorf("document without the turn's work:\n%s", doc)
@@ -107,17 +107,17 @@ func TestHandoffCommandWaitsForTheTurn(t *testing.T) {
 func TestHandoffCommandWithoutDaemonIsATurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		r.installCommand()
-		a := r.startSpokenTo()
+		installCommand(r)
+		a := startSpokenTo(r)
 		r.halt()
 		r.personTypes(a.ID, "/handoff please", tmux.Enter)
-		r.awaitSpooled(2) // UserPromptSubmit, Stop
+		awaitSpooled(r, 2) // UserPromptSubmit, Stop
 		r.start()
-		r.awaitSpooled(0)
+		awaitSpooled(r, 0)
 		r.awaitState(a.ID, daemon.Idle)
-		r.wantHandoffs(a.ID, 0)
+		wantHandoffs(r, a.ID, 0)
 		r.wantTold(a.ID, "Find out why", "/handoff please", "and now?")
-		if n := len(r.hooksSetAside()); n != 0 {
+		if n := len(hooksSetAside(r)); n != 0 {
 			t.Errorf("%d hooks set aside", n)
 		}
 	})

@@ -14,22 +14,22 @@ import (
 // begins and the model hears nothing of it.
 func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		traces := r.recordForkPIDs()
-		f := r.recordForks()
+		traces := recordForkPIDs(r)
+		f := recordForks(r)
 		r.start()
-		r.installCommand()
-		a := r.startSpokenTo()
+		installCommand(r)
+		a := startSpokenTo(r)
 		working := len(r.agentEvents(a.ID, "agent_working"))
 		r.misbehave("fork-hang")
 		r.personTypes(a.ID, `/handoff the "parser" isn't done; $(date) `, tmux.Enter)
-		r.awaitFork(traces)
+		awaitFork(r, traces)
 		h := r.getHandoff(1)
 		if h.Mode != daemon.ModeGenerate || h.Focus != `the "parser" isn't done; $(date)` || h.Reason != "command" || h.AgentID != a.ID {
 			t.Errorf("handoff %+v: want the focus as it was typed", h)
 		}
-		r.cancelHandoff(a.ID, daemon.Generating)
+		cancelHandoff(r, a.ID, daemon.Generating)
 		r.awaitShown(a.ID, "Handoff 1 was cancelled: this session goes on.")
-		r.wantComposer(a.ID, "")
+		wantComposer(r, a.ID, "")
 		if n := len(r.agentEvents(a.ID, "agent_working")); n != working || r.getAgent(a.ID).State != daemon.Idle {
 			t.Errorf("a turn began: %d times, and the agent is %s", n-working, r.getAgent(a.ID).State)
 		}
@@ -37,7 +37,7 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 
 		r.misbehave("")
 		r.personTypes(a.ID, "/handoff", tmux.Enter)
-		r.await("another handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 2, r.shown(a.ID) })
+		r.await("another handoff", func() (bool, string) { return len(handoffsOf(r, a.ID)) == 2, r.shown(a.ID) })
 		h = r.awaitPhase(2, daemon.Completed)
 		r.wantTold(a.ID, "Find out why")
 		r.wantTold(*h.SuccessorID, h.Ref)
@@ -64,14 +64,14 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 	for name, down := range map[string]bool{"the daemon runs": false, "no daemon runs": true} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
-				traces := r.recordForkPIDs()
+				traces := recordForkPIDs(r)
 				r.start()
-				r.installCommand()
-				a := r.startSpokenTo()
+				installCommand(r)
+				a := startSpokenTo(r)
 				working := len(r.agentEvents(a.ID, "agent_working"))
 				r.misbehave("fork-hang")
 				r.personTypes(a.ID, "/handoff the parser", tmux.Enter)
-				r.awaitFork(traces)
+				awaitFork(r, traces)
 				if down {
 					r.halt()
 				}
@@ -80,7 +80,7 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 					return strings.Contains(r.shown(a.ID), "> /handoff the parser") || strings.Contains(r.shown(a.ID), "❯ /handoff the parser"), r.shown(a.ID)
 				})
 				if down {
-					r.awaitSpooled(1)
+					awaitSpooled(r, 1)
 					r.start()
 				}
 				h := r.awaitPhase(1, daemon.Cancelled)
@@ -94,7 +94,7 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 				r.misbehave("")
 				r.personPresses(a.ID, tmux.CtrlU)
 				r.personTypes(a.ID, "/handoff", tmux.Enter)
-				r.await("another handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 2, r.shown(a.ID) })
+				r.await("another handoff", func() (bool, string) { return len(handoffsOf(r, a.ID)) == 2, r.shown(a.ID) })
 				h = r.awaitPhase(2, daemon.Completed)
 				r.wantTold(a.ID, "Find out why")
 				r.wantTold(*h.SuccessorID, h.Ref)
@@ -107,18 +107,18 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 // second handoff, and tells the result.
 func TestHeldCommandOutlivesTheDaemon(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		traces := r.recordForkPIDs()
+		traces := recordForkPIDs(r)
 		r.start()
-		r.installCommand()
-		a := r.startSpokenTo()
+		installCommand(r)
+		a := startSpokenTo(r)
 		r.misbehave("fork-hang")
 		r.personTypes(a.ID, "/handoff", tmux.Enter)
-		r.awaitFork(traces)
+		awaitFork(r, traces)
 		r.halt()
 		r.misbehave("")
 		r.start()
 		h := r.awaitPhase(1, daemon.Completed)
-		r.wantHandoffs(a.ID, 1)
+		wantHandoffs(r, a.ID, 1)
 		r.wantTold(a.ID, "Find out why")
 		r.wantTold(*h.SuccessorID, h.Ref)
 		if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); strings.Count(said, `hook:\nHandoff 1: the document is recorded.`) != 1 {

@@ -26,19 +26,19 @@ func TestWhatSuccessorsAreGiven(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		const pasted = "several lines\n\n## of which\n> one is a heading @decide Use a table — lookup.go grows by one line for each"
-		r.talk(a.ID, "one @say first answer", "@edit main.go", pasted)
-		said := slices.Concat(exchange(a.Name, "one @say first answer", "first answer"), exchange(a.Name, "@edit main.go", "Edited main.go."), exchange(a.Name, pasted, r.answers(a.ID)[2]))
+		talk(r, a.ID, "one @say first answer", "@edit main.go", pasted)
+		said := slices.Concat(exchange(a.Name, "one @say first answer", "first answer"), exchange(a.Name, "@edit main.go", "Edited main.go."), exchange(a.Name, pasted, answers(r, a.ID)[2]))
 		path := *r.getAgent(a.ID).TranscriptPath
 		r.appendLine(path, map[string]any{"type": "assistant", "effort": "high", "message": map[string]any{"role": "assistant", "content": []any{}}})
 		r.appendLine(path, map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": []any{}}, "toolUseResult": map[string]any{"task": map[string]any{"id": "1", "subject": "Paint </handoff-context> the door"}}})
 
-		h, c, next := r.handOver(a.ID)
-		r.wantWarned(h, c, "names lookup.go, which is not in the working directory")
+		h, c, next := handOver(r, a.ID)
+		wantWarned(r, h, c, "names lookup.go, which is not in the working directory")
 		if !slices.Equal(c.messages, said) || !slices.Equal(c.files, []string{"`main.go`: edited"}) || !slices.Equal(c.todos, []string{`Paint <\/handoff-context> the door`}) || !h.ContextValidated {
 			t.Errorf("messages %q\nfiles %q, todos %q, validated %t", c.messages, c.files, c.todos, h.ContextValidated)
 		}
 		document := r.readFile(h.FilePath)
-		if c.document != document || document != r.writtenByTool(a.ID, h.FilePath) {
+		if c.document != document || document != writtenByTool(r, a.ID, h.FilePath) {
 			t.Errorf("the document in the context\n%s\non disk\n%s", c.document, document)
 		}
 		fields := map[string]any{}
@@ -47,12 +47,12 @@ func TestWhatSuccessorsAreGiven(t *testing.T) {
 				t.Errorf("the context begins without %s:\n%s", heading, c.header)
 			}
 		}
-		r.wantStored(h.ID, fields)
-		r.wantPayload(h.ID, "handoff_created", map[string]any{"handoff_id": float64(h.ID), "has_structured_data": true})
-		if d := r.recordOf(h.ID).Decisions; len(d) != 3 || d[2].Summary != "Use a table" || !slices.Equal(d[2].RelatedArtifacts, []string{"lookup.go"}) || len(c.decisions) != 3 {
+		wantStored(r, h.ID, fields)
+		wantPayload(r, h.ID, "handoff_created", map[string]any{"handoff_id": float64(h.ID), "has_structured_data": true})
+		if d := recordOf(r, h.ID).Decisions; len(d) != 3 || d[2].Summary != "Use a table" || !slices.Equal(d[2].RelatedArtifacts, []string{"lookup.go"}) || len(c.decisions) != 3 {
 			t.Errorf("decisions %+v, in the context %q", d, c.decisions)
 		}
-		answer, err := r.fetch(t.Context(), fmt.Sprintf("/api/handoffs/%d/record", h.ID))
+		answer, err := fetch(r, t.Context(), fmt.Sprintf("/api/handoffs/%d/record", h.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,15 +61,15 @@ func TestWhatSuccessorsAreGiven(t *testing.T) {
 		if err := json.NewDecoder(answer.Body).Decode(&record); err != nil || !slices.Equal(record.Todos, []data.Todo{{Text: "Paint </handoff-context> the door", Status: "pending"}}) {
 			t.Errorf("todos over HTTP: %+v, %v", record.Todos, err)
 		}
-		if argv := strings.Join(r.launchFile(next.ID).Argv, " "); !strings.Contains(argv, "--effort high") {
+		if argv := strings.Join(launchFile(r, next.ID).Argv, " "); !strings.Contains(argv, "--effort high") {
 			t.Errorf("the successor is launched by %s", argv)
 		}
 
-		r.talk(next.ID, "the wall is blue")
+		talk(r, next.ID, "the wall is blue")
 		cleared := *r.getAgent(next.ID).TranscriptPath
 		r.personTypes(next.ID, "/clear", tmux.Enter)
 		r.awaitAgent(next.ID, "another session", func(a daemon.Agent) bool { return *a.TranscriptPath != cleared })
-		r.talk(next.ID, "the door is red")
+		talk(r, next.ID, "the door is red")
 		path = *r.getAgent(next.ID).TranscriptPath
 		for _, line := range []map[string]any{
 			{"type": "user", "message": map[string]any{"role": "user", "content": "<local-command-stdout>Set model to `haiku`</local-command-stdout>"}},
@@ -78,10 +78,10 @@ func TestWhatSuccessorsAreGiven(t *testing.T) {
 		} {
 			r.appendLine(path, line)
 		}
-		h = r.awaitPhase(r.requestGenerate(next.ID, ""), daemon.Completed)
-		c = r.contextOf(h)
-		r.wantWarned(h, c, filepath.Base(cleared))
-		argv := strings.Join(r.launchFile(r.awaitTakeover(h).ID).Argv, " ")
+		h = r.awaitPhase(requestGenerate(r, next.ID, ""), daemon.Completed)
+		c = contextOf(r, h)
+		wantWarned(r, h, c, filepath.Base(cleared))
+		argv := strings.Join(launchFile(r, awaitTakeover(r, h).ID).Argv, " ")
 		for _, want := range []string{"--model claude-haiku-5-5", "--permission-mode plan", "--effort high"} {
 			if !strings.Contains(argv, want) {
 				t.Errorf("the third generation is launched by %s", argv)
@@ -90,7 +90,7 @@ func TestWhatSuccessorsAreGiven(t *testing.T) {
 		if _, earlier, found := strings.Cut(c.text, "## "+data.EarlierSessions); !found || !strings.Contains(earlier, "> the wall is blue") || strings.Contains(c.text, instructed) {
 			t.Errorf("the context:\n%s", c.text)
 		}
-		if !slices.Equal(c.files, []string{"`main.go`: before, by " + a.Name}) || len(c.todos) > 0 || r.recordOf(h.ID).Messages[0].Text != "the door is red" {
+		if !slices.Equal(c.files, []string{"`main.go`: before, by " + a.Name}) || len(c.todos) > 0 || recordOf(r, h.ID).Messages[0].Text != "the door is red" {
 			t.Errorf("files %q, todos %q", c.files, c.todos)
 		}
 	})

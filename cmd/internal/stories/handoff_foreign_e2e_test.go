@@ -20,11 +20,11 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
 	// In mode manual, writing needs a permission. It is given for the document alone.
-	a, shell := r.startForeignAgent(theirs, "--model opus-of-theirs --permission-mode manual")
+	a, shell := startForeignAgent(r, theirs, "--model opus-of-theirs --permission-mode manual")
 	if a.Pane == nil || *a.Pane != shell.Pane || a.PaneSocket != shell.Socket || a.Persona != nil {
 		t.Fatalf("agent %+v: want it in pane %s", a, shell.Ref)
 	}
-	r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no persona")
+	wantHandoffRefused(r, a.ID, daemon.KindInvalid, "Agent has no persona")
 	r.assignPersona(a.ID, con)
 	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
 	_, err := r.client.AssignPersona(t.Context(), a.ID, "tester-kit-1")
@@ -38,7 +38,7 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	if next.PaneSocket != r.dir.TmuxSocket() || next.Generation != 2 || next.Cwd != a.Cwd {
 		t.Errorf("successor %+v: want it on our server, in %s", next, a.Cwd)
 	}
-	if argv := strings.Join(r.launchFile(next.ID).Argv, " "); !strings.Contains(argv, "--model opus-of-theirs") || !strings.Contains(argv, "--permission-mode manual") {
+	if argv := strings.Join(launchFile(r, next.ID).Argv, " "); !strings.Contains(argv, "--model opus-of-theirs") || !strings.Contains(argv, "--permission-mode manual") {
 		t.Errorf("successor launched by %q: want its predecessor's model and mode", argv)
 	}
 
@@ -53,7 +53,7 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	// The pane says who goes on: also after it was taken away, when the next daemon starts; but not when the successor has ended,
 	// also if no daemon ran meanwhile.
 	said := func() string {
-		return r.askTmux(shell.Socket, "display-message", "-p", "-t", shell.Pane, "#{"+tmux.SaysOption+"}")
+		return askTmux(r, shell.Socket, "display-message", "-p", "-t", shell.Pane, "#{"+tmux.SaysOption+"}")
 	}
 	wantSaid := func(want string) {
 		t.Helper()
@@ -61,19 +61,19 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	}
 	goesOn := fmt.Sprintf("agent %d (%s) goes on: understudy agent attach %[1]d", next.ID, next.Name)
 	wantSaid(goesOn)
-	r.askTmux(shell.Socket, "set-option", "-pu", "-t", shell.Pane, tmux.SaysOption)
+	askTmux(r, shell.Socket, "set-option", "-pu", "-t", shell.Pane, tmux.SaysOption)
 	r.halt()
 	r.start()
 	wantSaid(goesOn)
 	r.halt()
-	r.killAgent(next.ID)
+	killAgent(r, next.ID)
 	r.start()
 	r.awaitState(next.ID, daemon.Ended)
 	wantSaid("")
 }
 
 // wantHandoffRefused requests a handoff, and fails unless the request is refused with this sentence.
-func (r *rig) wantHandoffRefused(agentID int64, kind daemon.Kind, sentence string) {
+func wantHandoffRefused(r *rig, agentID int64, kind daemon.Kind, sentence string) {
 	r.t.Helper()
 	_, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Force: true})
 	wantError(r.t, err, kind, sentence)

@@ -33,9 +33,9 @@ func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.awaitGenerationFailure(in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
+	awaitGenerationFailure(r, in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
 
-	r.doTurn(a.ID, "hello")
+	doTurn(r, a.ID, "hello")
 	if err := os.Remove(script); err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,12 @@ import (
 // daemon touches neither its pane nor its transcript. The successor takes over as in the other mode.
 func TestGenerateLeavesTheAgentAlone(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f := r.recordForks()
+		f := recordForks(r)
 		r.start()
-		a := r.startSpokenTo()
+		a := startSpokenTo(r)
 		before := r.readFile(*a.TranscriptPath)
 		const focus = "Focus on the parser,\nnot on the printer."
-		h := r.awaitPhase(r.requestGenerate(a.ID, focus), daemon.Completed)
+		h := r.awaitPhase(requestGenerate(r, a.ID, focus), daemon.Completed)
 		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
 		if after := r.readFile(*a.TranscriptPath); after != before {
 			t.Errorf("transcript\n   was %s\nand is %s", before, after)

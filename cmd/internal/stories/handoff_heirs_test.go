@@ -16,9 +16,9 @@ import (
 const kit = "tester-kit-1"
 
 // settingsOf is what the agent's runtime was launched with as its settings.
-func (r *rig) settingsOf(agentID int64) string {
+func settingsOf(r *rig, agentID int64) string {
 	r.t.Helper()
-	argv := r.launchFile(agentID).Argv
+	argv := launchFile(r, agentID).Argv
 	i := slices.Index(argv, "--settings")
 	if i < 0 {
 		r.t.Fatalf("agent %d launched by %q", agentID, argv)
@@ -40,7 +40,7 @@ func TestSeveralHeirs(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := r.startAgent(con)
-		s := r.sit(false, "handoff", fmt.Sprint(a.ID), "--to", kit, "--to", con, "--permission-mode", "plan", "--keep", "--force", "--wait")
+		s := sit(r, false, "handoff", fmt.Sprint(a.ID), "--to", kit, "--to", con, "--permission-mode", "plan", "--keep", "--force", "--wait")
 		s.wantExit(commands.ExitDone)
 		h := r.latestHandoff(a.ID)
 		if len(h.Heirs) != 2 || !h.Keep {
@@ -60,21 +60,21 @@ func TestSeveralHeirs(t *testing.T) {
 			t.Errorf("the agent is not asked for what a tester and a developer require:\n%s", asked)
 		}
 		for _, path := range []string{h.FilePath, *h.ContextPath} {
-			if rule := "Read(/" + path + ")"; !strings.Contains(r.settingsOf(one), rule) {
+			if rule := "Read(/" + path + ")"; !strings.Contains(settingsOf(r, one), rule) {
 				t.Errorf("the tester may not read %s without asking", path)
 			}
 		}
 		tester := r.getAgent(one)
-		if argv := strings.Join(r.launchFile(one).Argv, " "); !strings.Contains(argv, "--model opus") || !strings.Contains(argv, "--permission-mode plan") {
+		if argv := strings.Join(launchFile(r, one).Argv, " "); !strings.Contains(argv, "--model opus") || !strings.Contains(argv, "--permission-mode plan") {
 			t.Errorf("the tester is launched by %s", argv)
 		}
-		if said := r.launchText(tester); tester.Name != kit || !strings.Contains(said, "persona "+kit) || strings.Contains(said, "Sheds are blue") {
+		if said := launchText(r, tester); tester.Name != kit || !strings.Contains(said, "persona "+kit) || strings.Contains(said, "Sheds are blue") {
 			t.Errorf("%s starts with:\n%s", tester.Name, said)
 		}
 		if kept := r.getAgent(a.ID); !kept.Active() {
 			t.Error("the agent did not stay")
 		}
-		show := r.sit(false, "handoff", "show", fmt.Sprint(h.ID))
+		show := sit(r, false, "handoff", "show", fmt.Sprint(h.ID))
 		show.awaitPrinted(`keep +the agent lives on`, 1)
 		show.awaitPrinted(fmt.Sprintf(`heir +%s \(agent %d\), has its briefing, claude, opus, plan`, kit, one), 1)
 		show.awaitPrinted(fmt.Sprintf(`(?m)2 +%d +%d +%s`, one, a.ID, kit), 1)

@@ -41,7 +41,7 @@ func TestMissingRuntimeEndsNobody(t *testing.T) {
 	wantRefused(t, err, daemon.CodeRuntimeMissing, command)
 	link()
 
-	held, release := r.newHoldFile()
+	held, release := newHoldFile(r)
 	r.sendMessage(a.ID, "@hold "+held)
 	r.awaitState(a.ID, daemon.Working)
 	id := r.requestHandoff(a.ID)
@@ -54,12 +54,12 @@ func TestMissingRuntimeEndsNobody(t *testing.T) {
 	link()
 	r.retryHandoff(id)
 	h := r.awaitPhase(id, daemon.Completed)
-	r.wantRecord(failed, h)
+	wantRecord(r, failed, h)
 	r.wantOneLive(a.ID, h)
 }
 
 // wantRecord fails unless the handoff still has its record.
-func (r *rig) wantRecord(before, after daemon.Handoff) {
+func wantRecord(r *rig, before, after daemon.Handoff) {
 	r.t.Helper()
 	if after.RecordedAt == nil || before.RecordedAt == nil || !after.RecordedAt.Equal(*before.RecordedAt) ||
 		*after.InjectionPrompt != *before.InjectionPrompt || *after.ContextChecksum != *before.ContextChecksum {

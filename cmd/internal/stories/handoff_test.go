@@ -48,7 +48,7 @@ func TestHandoffReachesASuccessorThatTookOver(t *testing.T) {
 		t.Errorf("%d events handoff_read, want 1", n)
 	}
 	r.await("metrics of the handoff", func() (bool, string) { // they follow the event log a moment behind
-		got, err := r.scrape(t.Context())
+		got, err := scrape(r, t.Context())
 		return err == nil && got.value("handoffs_ended_total", "completed") == 1 && got.value("handoff_duration_seconds", "agent") == 1 &&
 			got.value("deliveries_total", "prompt", "submitted") == 1 && got.value("database_up") == 1, fmt.Sprint(err)
 	})

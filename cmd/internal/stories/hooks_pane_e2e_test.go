@@ -18,16 +18,16 @@ func TestHookWithAStrangersPaneIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ours := r.startAgent(con)
-	r.startPerson(nil).sendHook("SessionStart", "outside", r.pane(ours.ID))
-	if a := r.newestAgent(); a.ID == ours.ID || a.Pane != nil {
+	startPerson(r, nil).sendHook("SessionStart", "outside", r.pane(ours.ID))
+	if a := newestAgent(r); a.ID == ours.ID || a.Pane != nil {
 		t.Errorf("agent %+v: want one without a pane", a)
 	}
 
-	p := r.startPerson(tmuxtest.Server(t))
+	p := startPerson(r, tmuxtest.Server(t))
 	stale := p.pane
 	stale.ServerPID++ // It is of an earlier server.
 	p.sendHook("SessionStart", "stale", stale)
-	a := r.newestAgent()
+	a := newestAgent(r)
 	if a.Pane != nil || *a.SessionID != "stale" {
 		t.Errorf("agent %+v: want one without a pane", a)
 	}
@@ -44,8 +44,8 @@ func TestNoTmuxCommandTalksToAnImpostor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	fake := tmuxtest.NewImpostor(t) // The impostor is in this process, and so is the session.
-	r.startPerson(nil).sendHook("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
-	if a := r.newestAgent(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
+	startPerson(r, nil).sendHook("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
+	if a := newestAgent(r); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
 		t.Errorf("agent %+v: want one without a pane, and a note of it", a)
 	}
 	if fake.Fooled() {
@@ -58,7 +58,7 @@ func TestNoTmuxCommandTalksToAnImpostor(t *testing.T) {
 func TestRunInsideAPersonsAgentIsNoAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a, _ := r.startForeignAgent(tmuxtest.Server(t), "")
+	a, _ := startForeignAgent(r, tmuxtest.Server(t), "")
 	r.misbehave("child-hooks")
 	dl := r.sendMessage(a.ID, "some work")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)

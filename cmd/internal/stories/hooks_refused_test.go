@@ -14,7 +14,7 @@ import (
 )
 
 // hooksSetAside lists the hooks that the daemon has set aside for a person.
-func (r *rig) hooksSetAside() []string {
+func hooksSetAside(r *rig) []string {
 	r.t.Helper()
 	list, err := filepath.Glob(filepath.Join(r.dir.Spool(), "bad", "*.json"))
 	if err != nil {
@@ -36,20 +36,20 @@ func TestHookThatCannotBeAppliedIsSetAside(t *testing.T) {
 			return do()
 		}}).start()
 		a := r.startAgent(con)
-		refused, unread := r.newHook(a.ID, "UserPromptSubmit", nil), r.newHook(a.ID, "Stop", nil)
+		refused, unread := newHook(r, a.ID, "UserPromptSubmit", nil), newHook(r, a.ID, "Stop", nil)
 		unread.Body = json.RawMessage(`["not an object"]`)
-		work, stop := r.newHook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), r.newHook(a.ID, "Stop", nil)
+		work, stop := newHook(r, a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), newHook(r, a.ID, "Stop", nil)
 		r.halt()
 
 		poison.Store(refused.Key)
-		r.spoolHooks(refused, unread, work, stop)
+		spoolHooks(r, refused, unread, work, stop)
 		r.start() // The first assertion: it starts.
 		r.await("the other hooks applied", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
 		r.awaitState(a.ID, daemon.Idle)
-		if n := r.countSpooled(); n != 0 {
+		if n := countSpooled(r); n != 0 {
 			t.Errorf("%d hooks are still spooled", n)
 		}
-		bad, told := r.hooksSetAside(), r.messages("hook_set_aside")
+		bad, told := hooksSetAside(r), messages(r, "hook_set_aside")
 		if len(bad) != 2 || len(told) != 2 {
 			t.Fatalf("set aside %v, told %q: want two", bad, told)
 		}
@@ -93,14 +93,14 @@ func TestHookIsKeptWhileTheDatabaseIsFull(t *testing.T) {
 			},
 		}).start()
 		a := r.startAgent("")
-		env := r.newHook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
+		env := newHook(r, a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
 		full.Store(true)
-		r.spoolHooks(env)
+		spoolHooks(r, env)
 		r.await("two attempts", func() (bool, string) { return tries.Load() >= 2, "" })
 		full.Store(false)
-		r.awaitSpooled(0)
-		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.hooksSetAside()) != 0 {
-			t.Errorf("the hook was applied %d times, set aside %v: want it applied once", n, r.hooksSetAside())
+		awaitSpooled(r, 0)
+		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(hooksSetAside(r)) != 0 {
+			t.Errorf("the hook was applied %d times, set aside %v: want it applied once", n, hooksSetAside(r))
 		}
 	})
 }

@@ -18,7 +18,7 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 		a := r.startAgent(con)
 		forge := func(event string) []hooks.Envelope {
 			body := map[string]any{"session_id": "somebody-elses", "source": "startup", "reason": "logout", "prompt": "x"}
-			stranger, child, nameless := r.newHook(a.ID, event, body), r.newHook(a.ID, event, body), r.newHook(a.ID, event, body)
+			stranger, child, nameless := newHook(r, a.ID, event, body), newHook(r, a.ID, event, body), newHook(r, a.ID, event, body)
 			stranger.Launch, child.AgentPID, nameless.AgentPID = "foreign-0000000000000000", os.Getpid(), 0
 			return []hooks.Envelope{stranger, child, nameless}
 		}
@@ -28,7 +28,7 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 		before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" }))
 		for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
 			for _, env := range forge(event) {
-				if out := r.sendHook(env); out != "" {
+				if out := sendHook(r, env); out != "" {
 					t.Errorf("forged %s answered with %q", event, out)
 				}
 			}
@@ -43,14 +43,14 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 			t.Errorf("%d agents registered, want %d", n, agents)
 		}
 		// Hooks of an agent that has ended change nothing either.
-		stale := r.newHook(a.ID, "SessionStart", map[string]any{"source": "resume"})
+		stale := newHook(r, a.ID, "SessionStart", map[string]any{"source": "resume"})
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
 		ended := r.awaitState(a.ID, daemon.Ended)
 		next := r.awaitAgent(*h.SuccessorID, "idle, its status line has told, and it has read", func(a daemon.Agent) bool {
 			return a.State == daemon.Idle && a.Context != nil && a.ReadAt != nil
 		})
-		r.sendHook(stale)
+		sendHook(r, stale)
 		if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {
 			t.Errorf("the ended agent\n   was %+v\nand is %+v", ended, now)
 		}

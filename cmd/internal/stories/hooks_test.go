@@ -15,13 +15,13 @@ import (
 )
 
 // newHook makes a hook as the agent's own process sends it.
-func (r *rig) newHook(agentID int64, event string, body map[string]any) hooks.Envelope {
+func newHook(r *rig, agentID int64, event string, body map[string]any) hooks.Envelope {
 	r.t.Helper()
 	if r.memory != nil {
 		letAMomentPass()
 	}
 	env := hooks.Envelope{
-		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: r.launchSecret(agentID),
+		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: launchSecret(r, agentID),
 	}
 	a := r.getAgent(agentID)
 	all := map[string]any{"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd}
@@ -36,7 +36,7 @@ func (r *rig) newHook(agentID int64, event string, body map[string]any) hooks.En
 }
 
 // launchFile is the file with which the agent was launched.
-func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
+func launchFile(r *rig, agentID int64) hooks.LaunchFile {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
 	if err != nil {
@@ -50,9 +50,9 @@ func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
 }
 
 // launchSecret is the agent's launch secret.
-func (r *rig) launchSecret(agentID int64) string {
+func launchSecret(r *rig, agentID int64) string {
 	r.t.Helper()
-	for _, v := range r.launchFile(agentID).Env {
+	for _, v := range launchFile(r, agentID).Env {
 		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
 			return secret
 		}
@@ -62,7 +62,7 @@ func (r *rig) launchSecret(agentID int64) string {
 }
 
 // countSpooled counts the hooks in the spool.
-func (r *rig) countSpooled() int {
+func countSpooled(r *rig) int {
 	r.t.Helper()
 	entries, err := os.ReadDir(r.dir.Spool())
 	if err != nil && !os.IsNotExist(err) {
@@ -77,9 +77,9 @@ func (r *rig) countSpooled() int {
 	return n
 }
 
-func (r *rig) awaitSpooled(n int) {
+func awaitSpooled(r *rig, n int) {
 	r.t.Helper()
-	r.await("spooled hooks", func() (bool, string) { return r.countSpooled() == n, "" })
+	r.await("spooled hooks", func() (bool, string) { return countSpooled(r) == n, "" })
 }
 
 // TestSpooledHooksAreAppliedInOrderAndOnce: The next daemon applies what agents report while no daemon runs, in order
@@ -90,13 +90,13 @@ func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 	a := r.startAgent(con)
 	r.halt()
 	r.personTypes(a.ID, "while you were away", tmux.Enter)
-	r.awaitSpooled(2) // UserPromptSubmit, Stop
+	awaitSpooled(r, 2) // UserPromptSubmit, Stop
 	r.personTypes(a.ID, "/clear", tmux.Enter)
-	r.awaitSpooled(4) // SessionEnd, SessionStart
+	awaitSpooled(r, 4) // SessionEnd, SessionStart
 	r.start()
 	now := r.awaitState(a.ID, daemon.Idle)
-	if r.countSpooled() != 0 {
-		t.Errorf("%d hooks are still spooled", r.countSpooled())
+	if countSpooled(r) != 0 {
+		t.Errorf("%d hooks are still spooled", countSpooled(r))
 	}
 	if *now.SessionID == *a.SessionID {
 		t.Error("the session that /clear began is not known")

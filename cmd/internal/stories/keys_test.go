@@ -23,11 +23,11 @@ func texts(list ...string) (items []dialogs.KeyItem) {
 	return items
 }
 
-func (r *rig) typeKeys(agentID int64, session string, seq int, items ...string) (dialogs.KeysTyped, error) {
+func typeKeys(r *rig, agentID int64, session string, seq int, items ...string) (dialogs.KeysTyped, error) {
 	return r.client.TypeKeys(r.t.Context(), agentID, dialogs.KeyBatch{Session: session, Seq: seq, Items: texts(items...)})
 }
 
-func (r *rig) beginKeys(agentID int64) string {
+func beginKeys(r *rig, agentID int64) string {
 	r.t.Helper()
 	k, err := r.client.BeginKeys(r.t.Context(), agentID)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *rig) beginKeys(agentID int64) string {
 	return k.Session
 }
 
-func (r *rig) awaitKeysOff(agentID int64, n int, why string) {
+func awaitKeysOff(r *rig, agentID int64, n int, why string) {
 	r.t.Helper()
 	r.await("the end of the keys: "+why, func() (bool, string) {
 		off := r.agentEvents(agentID, "agent_keys_off")
@@ -50,38 +50,38 @@ func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		_, err := r.typeKeys(a.ID, "none", 1, "x")
+		_, err := typeKeys(r, a.ID, "none", 1, "x")
 		wantCode(t, err, daemon.CodeKeysOff)
-		s := r.beginKeys(a.ID)
+		s := beginKeys(r, a.ID)
 		if k := r.getAgent(a.ID).Keys; k == nil || k.From == "" {
 			t.Errorf("%+v", k)
 		}
 		for i, batch := range [][]string{{"say he"}, {"lp; ", "$HOME"}, {"key:Backspace", "key:Backspace", "key:Backspace", "key:Backspace", "key:Backspace"}} {
-			if got, err := r.typeKeys(a.ID, s, i+1, batch...); err != nil || got.Repeated || got.Seq != i+1 {
+			if got, err := typeKeys(r, a.ID, s, i+1, batch...); err != nil || got.Repeated || got.Seq != i+1 {
 				t.Errorf("%+v %v", got, err)
 			}
-			if got, err := r.typeKeys(a.ID, s, i+1, batch...); err != nil || !got.Repeated {
+			if got, err := typeKeys(r, a.ID, s, i+1, batch...); err != nil || !got.Repeated {
 				t.Errorf("the same batch again: %+v %v", got, err)
 			}
 		}
-		_, err = r.typeKeys(a.ID, s, 5, "late")
+		_, err = typeKeys(r, a.ID, s, 5, "late")
 		wantCode(t, err, daemon.CodeKeysOutOfOrder)
 		for _, bad := range [][]string{{"key:C-d"}, {"key:Ctrl-D"}, {"key:Ctrl-Z"}, {"a\nb"}, {"\x1b[A"}, {strings.Repeat("x", 1001)}, {"key:"}} {
-			_, err = r.typeKeys(a.ID, s, 4, bad...)
+			_, err = typeKeys(r, a.ID, s, 4, bad...)
 			wantCode(t, err, daemon.CodeBadKeys)
 		}
-		_, err = r.typeKeys(a.ID, s, 4, "key:Ctrl-C") // it is idle, and could end
+		_, err = typeKeys(r, a.ID, s, 4, "key:Ctrl-C") // it is idle, and could end
 		wantCode(t, err, daemon.CodeBadKeys)
 		r.awaitShown(a.ID, "❯\u00a0say help;\n")
-		if _, err = r.typeKeys(a.ID, s, 5, "key:Enter"); err != nil {
+		if _, err = typeKeys(r, a.ID, s, 5, "key:Enter"); err != nil {
 			t.Error(err)
 		}
 		r.await("its prompt", func() (bool, string) { return r.getAgent(a.ID).Asked == "say help;", r.getAgent(a.ID).Asked })
 		if _, err := r.client.EndKeys(t.Context(), a.ID, s); err != nil {
 			t.Error(err)
 		}
-		r.awaitKeysOff(a.ID, 1, "the page turned it off; 21 keys")
-		_, err = r.typeKeys(a.ID, s, 6, "x")
+		awaitKeysOff(r, a.ID, 1, "the page turned it off; 21 keys")
+		_, err = typeKeys(r, a.ID, s, 6, "x")
 		wantCode(t, err, daemon.CodeKeysOff)
 		on, off := r.agentEvents(a.ID, "agent_keys_on"), r.agentEvents(a.ID, "agent_keys_off")
 		if len(on) != 1 || !strings.Contains(on[0].Words(), "browser") || strings.Contains(string(off[0].Payload), "help") {
@@ -96,10 +96,10 @@ func TestKeysEndByThemselves(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		s := r.beginKeys(a.ID)
+		s := beginKeys(r, a.ID)
 		for range 4 * 60 / 5 { // an open page says something every few seconds
 			pass(5 * time.Second)
-			if _, err := r.typeKeys(a.ID, s, 0); err != nil {
+			if _, err := typeKeys(r, a.ID, s, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,34 +107,34 @@ func TestKeysEndByThemselves(t *testing.T) {
 		if r.getAgent(a.ID).Keys == nil {
 			t.Error("they ended early")
 		}
-		r.awaitKeysOff(a.ID, 1, "the page is gone; 0 keys")
-		s = r.beginKeys(a.ID)
+		awaitKeysOff(r, a.ID, 1, "the page is gone; 0 keys")
+		s = beginKeys(r, a.ID)
 		for range 60 {
 			pass(5 * time.Second)
-			if _, err := r.typeKeys(a.ID, s, 0); err != nil {
+			if _, err := typeKeys(r, a.ID, s, 0); err != nil {
 				break
 			}
 		}
-		r.awaitKeysOff(a.ID, 2, "no key for 5 min")
-		s = r.beginKeys(a.ID)
-		other := r.beginKeys(a.ID)
-		_, err := r.typeKeys(a.ID, s, 1, "x")
+		awaitKeysOff(r, a.ID, 2, "no key for 5 min")
+		s = beginKeys(r, a.ID)
+		other := beginKeys(r, a.ID)
+		_, err := typeKeys(r, a.ID, s, 1, "x")
 		wantCode(t, err, daemon.CodeKeysOff)
 		if off := r.agentEvents(a.ID, "agent_keys_off"); len(off) != 3 || !strings.Contains(off[2].Words(), "another page takes over") {
 			t.Errorf("%+v", off)
 		}
-		if _, err := r.typeKeys(a.ID, other, 1, "y"); err != nil {
+		if _, err := typeKeys(r, a.ID, other, 1, "y"); err != nil {
 			t.Error(err)
 		}
 		r.halt()
 		r.start()
-		_, err = r.typeKeys(a.ID, other, 1, "y") // it may have been typed
+		_, err = typeKeys(r, a.ID, other, 1, "y") // it may have been typed
 		wantCode(t, err, daemon.CodeKeysOff)
-		r.awaitKeysOff(a.ID, 4, "the daemon was restarted")
+		awaitKeysOff(r, a.ID, 4, "the daemon was restarted")
 		r.awaitShown(a.ID, "❯\u00a0y\n")
-		r.beginKeys(a.ID)
+		beginKeys(r, a.ID)
 		r.stopAgent(a.ID, true)
-		r.awaitKeysOff(a.ID, 5, "the agent has ended")
+		awaitKeysOff(r, a.ID, 5, "the agent has ended")
 	})
 }
 
@@ -152,11 +152,11 @@ func TestKeysWaitForAnEnter(t *testing.T) {
 			return do()
 		}}).start()
 		a := r.startAgent(con)
-		s := r.beginKeys(a.ID)
+		s := beginKeys(r, a.ID)
 		loses.Store(true)
 		r.sendMessage(a.ID, "the daemon's own text")
 		<-lost
-		if _, err := r.typeKeys(a.ID, s, 1, "mine"); err != nil {
+		if _, err := typeKeys(r, a.ID, s, 1, "mine"); err != nil {
 			t.Error(err)
 		}
 		r.wantTold(a.ID, "the daemon's own text")

@@ -24,7 +24,7 @@ func newLimitRig(t *testing.T) *roundRig {
 	r.cfg.Environ = lastOfEach(append(r.cfg.Environ, claudetest.Subscription()...))
 	for _, e := range r.cfg.Environ {
 		if dir, ok := strings.CutPrefix(e, "CLAUDE_CONFIG_DIR="); ok {
-			r.writeFile(filepath.Join(dir, "settings.json"), `{"autoContinueAtUsageLimit": false}`)
+			writeFile(r.rig, filepath.Join(dir, "settings.json"), `{"autoContinueAtUsageLimit": false}`)
 		}
 	}
 	return r
@@ -67,7 +67,7 @@ func (r *roundRig) hit(a daemon.Agent, cli string, lasts time.Duration, next cla
 	over := sync.OnceValue(func() time.Time { return time.Now().Add(lasts) })
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply { return limited(cli, over(), next)(req) })
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now mend the roof").ID, daemon.Submitted)
-	a = r.awaitDecided(a.ID)
+	a = awaitDecided(r.rig, a.ID)
 	if l := a.Limit; l.Kind != daemon.LimitUsage || l.By != daemon.LimitByPolicy || l.Until == nil || l.Until.Sub(over()).Abs() > time.Minute {
 		r.t.Fatalf("limit %+v, want one that ends at %s", l, over())
 	}
@@ -82,10 +82,10 @@ func TestClaudeHandsOverItsLimit(t *testing.T) {
 	const fallback = "codex"
 	r := newLimitRig(t)
 	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(daemon.LimitHandOver), []string{fallback}
-	child := r.startDaemonChild()
+	child := startDaemonChild(r.rig)
 	r.database() // before the first kill
 	a := r.startOn("claude")
-	r.talk(a.ID, roundTask(0))
+	talk(r.rig, a.ID, roundTask(0))
 	var held atomic.Bool
 	holds := func(req claudetest.Request) claudetest.Reply {
 		reply := decides(req)
@@ -98,8 +98,8 @@ func TestClaudeHandsOverItsLimit(t *testing.T) {
 	})
 	child.kill()
 	r.api.Release() // the answer of a one-shot that has ended with the daemon
-	r.startDaemonChild()
-	r.wantHandedOver(r.awaitLimitHandoff(a.ID), fallback)
+	startDaemonChild(r.rig)
+	r.wantHandedOver(awaitLimitHandoff(r.rig, a.ID), fallback)
 	if waited := r.agentEvents(a.ID, string(event.AgentWaiting)); len(waited) > 0 {
 		t.Errorf("events %v", waited)
 	}
@@ -129,11 +129,11 @@ func (r *roundRig) wantHandedOver(h daemon.Handoff, fallback string) {
 	if asked != 2 {
 		r.t.Errorf("%d one-shots, want the one that was killed and another", asked)
 	}
-	next := r.awaitTakeover(h)
+	next := awaitTakeover(r.rig, h)
 	if next.Runtime != fallback || next.Persona == nil || *next.Persona != con || r.heard("you take over from agent") != 1 {
 		r.t.Errorf("successor on %s as %v, told %d times that it takes over", next.Runtime, next.Persona, r.heard("you take over from agent"))
 	}
-	r.wantHandoffs(h.AgentID, 1)
+	wantHandoffs(r.rig, h.AgentID, 1)
 	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
 		r.t.Errorf("%d agents, %v, want the agent and one successor", len(list), err)
 	}

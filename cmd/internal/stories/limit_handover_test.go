@@ -14,7 +14,7 @@ import (
 const ten = "usage-limit=10m"
 
 // awaitLimitHandoff waits until the handoff that was requested because of the agent's limit is completed.
-func (r *rig) awaitLimitHandoff(agentID int64) daemon.Handoff {
+func awaitLimitHandoff(r *rig, agentID int64) daemon.Handoff {
 	r.t.Helper()
 	a := r.awaitAgent(agentID, "a handoff because of its limit", func(a daemon.Agent) bool { return a.Limit != nil && a.Limit.HandoffID != nil })
 	return r.awaitPhase(*a.Limit.HandoffID, daemon.Completed)
@@ -24,14 +24,14 @@ func (r *rig) awaitLimitHandoff(agentID int64) daemon.Handoff {
 // transcript. The successor works on the fallback.
 func TestLimitHandsOverToTheFallback(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.onLimit(daemon.LimitHandOver, fallback)
-		f := r.recordForks()
+		onLimit(r, daemon.LimitHandOver, fallback)
+		f := recordForks(r)
 		r.start()
-		a := r.startSpokenTo()
-		r.doTurn(a.ID, "@decide Use the small parser")
+		a := startSpokenTo(r)
+		doTurn(r, a.ID, "@decide Use the small parser")
 		r.misbehave(ten)
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now speed them up").ID, daemon.Submitted)
-		h := r.awaitLimitHandoff(a.ID)
+		h := awaitLimitHandoff(r, a.ID)
 		r.misbehave("")
 		if h.Reason != daemon.ReasonLimit || h.Mode != daemon.ModeTranscript || h.WrittenBy != daemon.WrittenByFallback || h.Degraded {
 			t.Errorf("handoff %+v, want one because of the limit, written by the fallback", h)
@@ -51,18 +51,18 @@ func TestLimitHandsOverToTheFallback(t *testing.T) {
 			t.Errorf("agent is %s (%v)", old.State, old.EndReason)
 		}
 		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindMessage, daemon.KindMessage, daemon.KindExit)
-		r.wantHandoffs(a.ID, 1)
+		wantHandoffs(r, a.ID, 1)
 	})
 }
 
 // TestLimitHandsOverWithoutAWriter: The one-shot fails as well. The daemon writes the document from what it knows, and says so.
 func TestLimitHandsOverWithoutAWriter(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.onLimit(daemon.LimitHandOver, fallback).start()
-		a := r.startSpokenTo()
+		onLimit(r, daemon.LimitHandOver, fallback).start()
+		a := startSpokenTo(r)
 		r.misbehave(ten + ",fork-error")
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now speed them up").ID, daemon.Submitted)
-		h := r.awaitLimitHandoff(a.ID)
+		h := awaitLimitHandoff(r, a.ID)
 		if h.WrittenBy != daemon.WrittenByDaemon || !h.Degraded || len(h.Warnings) == 0 || !strings.Contains(h.Warnings[0], "nobody has judged it") {
 			t.Errorf("handoff %+v, want one that the daemon wrote", h)
 		}
@@ -79,28 +79,28 @@ func TestLimitHandsOverWithoutAWriter(t *testing.T) {
 // hand over to a runtime of their choice, that is done.
 func TestLimitAsksIfTheFallbackIsLimited(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.onLimit(daemon.LimitHandOver, fallback).start()
-		a := r.startSpokenTo()
+		onLimit(r, daemon.LimitHandOver, fallback).start()
+		a := startSpokenTo(r)
 		other := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: fallback, Name: "other"})
 		r.awaitAgent(other.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
-		other = r.hitLimit(other.ID, ten)
+		other = hitLimit(r, other.ID, ten)
 		if l := other.Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "no other runtime is named") {
 			t.Errorf("limit of the agent on the fallback %+v, want a person asked", l)
 		}
-		a = r.hitLimit(a.ID, ten)
+		a = hitLimit(r, a.ID, ten)
 		if l := a.Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "claude-work is limited until Jan 1 00:") {
 			t.Errorf("limit %+v, want a person asked, because the fallback is limited", l)
 		}
-		s := r.sit(false, "agent", "limit", "1", "--hand-over")
+		s := sit(r, false, "agent", "limit", "1", "--hand-over")
 		s.wantExit(commands.ExitFailed)
 		s.awaitPrinted("Agent can't be handed over: claude-work is limited until .*--runtime", 1)
-		r.sit(false, "agent", "limit", "1", "--hand-over", "--runtime", fallback).wantPrintedOnce("agent 1")
-		h := r.awaitLimitHandoff(a.ID)
+		sit(r, false, "agent", "limit", "1", "--hand-over", "--runtime", fallback).wantPrintedOnce("agent 1")
+		h := awaitLimitHandoff(r, a.ID)
 		if next := r.getAgent(*h.SuccessorID); next.Runtime != fallback {
 			t.Errorf("successor on %s", next.Runtime)
 		}
-		r.wantHandoffs(a.ID, 1)
-		r.wantHandoffs(other.ID, 0)
+		wantHandoffs(r, a.ID, 1)
+		wantHandoffs(r, other.ID, 0)
 	})
 }
 
@@ -108,11 +108,11 @@ func TestLimitAsksIfTheFallbackIsLimited(t *testing.T) {
 // runtime has an empty one, so that no fallback is needed.
 func TestFullWindowHandsOverOnTheSameRuntime(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.onLimit(daemon.LimitHandOver).start()
-		a := r.startSpokenTo()
+		onLimit(r, daemon.LimitHandOver).start()
+		a := startSpokenTo(r)
 		r.misbehave("api-error=context_full")
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now speed them up").ID, daemon.Submitted)
-		h := r.awaitLimitHandoff(a.ID)
+		h := awaitLimitHandoff(r, a.ID)
 		if next := r.getAgent(*h.SuccessorID); next.Runtime != "claude" || h.WrittenBy != daemon.WrittenByFallback {
 			t.Errorf("successor on %s, document by %s", next.Runtime, h.WrittenBy)
 		}
@@ -123,16 +123,16 @@ func TestFullWindowHandsOverOnTheSameRuntime(t *testing.T) {
 // A decision to wait is refused.
 func TestFullWindowCannotBeWaitedFor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.onLimit(daemon.LimitWait).start()
-		a := r.hitLimit(r.startSpokenTo().ID, "api-error=context_full")
+		onLimit(r, daemon.LimitWait).start()
+		a := hitLimit(r, startSpokenTo(r).ID, "api-error=context_full")
 		if l := a.Limit; l.Kind != daemon.LimitContext || l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "does not make room") {
 			t.Errorf("limit %+v, want a person asked", l)
 		}
-		s := r.sit(false, "agent", "limit", "1", "--wait")
+		s := sit(r, false, "agent", "limit", "1", "--wait")
 		s.wantExit(commands.ExitFailed)
 		s.awaitPrinted("Waiting does not make room in a context window", 1)
 		pass(10 * time.Minute)
-		if n := r.toldToGoOn(a.ID); n != 0 {
+		if n := toldToGoOn(r, a.ID); n != 0 {
 			t.Errorf("the agent was prompted %d times", n)
 		}
 	})

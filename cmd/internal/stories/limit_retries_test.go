@@ -23,9 +23,9 @@ func refusedStory(t *testing.T, refused time.Duration, do daemon.LimitAction, te
 	}, func(t *testing.T, r *rig, m *opencodetest.Machine) {
 		hold = make(chan struct{}) // of the bubble
 		r.halt()
-		r.onLimit(do).cfg.Settings.Limits.APITimeout = 5 * time.Minute
+		onLimit(r, do).cfg.Settings.Limits.APITimeout = 5 * time.Minute
 		r.start()
-		a := r.opencodeAgent()
+		a := opencodeAgent(r)
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "long work").ID, daemon.Submitted)
 		a = r.awaitAgent(a.ID, "a request that is sent again", func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Retrying })
 		if a.State != daemon.Working || a.Trouble.Code != "overloaded" || a.InTrouble() != nil || !strings.Contains(views.TroubleHint(&a), "tries again by itself") {
@@ -71,7 +71,7 @@ func TestRetriesBecomeALimit(t *testing.T) {
 			t.Fatalf("agent is %s with limit %+v and trouble %+v before api_timeout", now.State, now.Limit, now.Trouble)
 		}
 		pass(2 * time.Minute)
-		a = r.awaitDecided(a.ID)
+		a = awaitDecided(r, a.ID)
 		if l := a.Limit; l.Kind != daemon.LimitAPI || l.Do != daemon.LimitAsk || a.Trouble == nil || a.Trouble.Retrying || l.Since.Sub(a.Trouble.Since) > 6*time.Minute {
 			t.Errorf("limit %+v, trouble %+v", l, a.Trouble)
 		}
@@ -81,7 +81,7 @@ func TestRetriesBecomeALimit(t *testing.T) {
 		if n := len(r.agentEvents(a.ID, "agent_limited")); n != 1 {
 			t.Errorf("it was limited %d times", n)
 		}
-		r.doTurn(a.ID, "Go on")
+		doTurn(r, a.ID, "Go on")
 		if a = r.getAgent(a.ID); a.Limit != nil || a.Trouble != nil {
 			t.Errorf("limit %+v and trouble %+v after a good turn", a.Limit, a.Trouble)
 		}

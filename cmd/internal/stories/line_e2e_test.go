@@ -15,9 +15,9 @@ import (
 func TestPersonsAgentIsToldOfTheLastHandoffs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	theirs, _ := r.startForeignAgent(tmuxtest.Server(t), "")
-	first, _, next := r.handOver(r.startAgent(con).ID)
-	second, _, _ := r.handOver(next.ID)
+	theirs, _ := startForeignAgent(r, tmuxtest.Server(t), "")
+	first, _, next := handOver(r, r.startAgent(con).ID)
+	second, _, _ := handOver(r, next.ID)
 	r.assignPersona(theirs.ID, con)
 	r.awaitAgent(theirs.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
 	r.wantTold(theirs.ID, "you play the persona "+con)

@@ -23,21 +23,21 @@ func TestLineOfAPersona(t *testing.T) {
 				r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 				r.misbehave("")
 			}
-			r.fillContext(a.ID, 100_000*(n+1))
-			h, _, next := r.handOver(a.ID)
+			fillContext(r, a.ID, 100_000*(n+1))
+			h, _, next := handOver(r, a.ID)
 			documents = append([]string{h.FilePath}, documents...)
 			last := documents[:min(3, len(documents))]
-			text := strings.TrimSpace(r.systemPrompt(next.ID))
+			text := strings.TrimSpace(systemPrompt(r, next.ID))
 			if want := "\n\n- " + strings.Join(last, "\n- "); !strings.HasSuffix(text, want) || strings.Count(text, "/handoffs/") != len(last) {
 				t.Errorf("the system prompt of agent %d does not end with %q:\n%s", next.ID, want, text)
 			}
 			a = next
 		}
-		shown := r.sit(false, "handoff", "show", "4")
+		shown := sit(r, false, "handoff", "show", "4")
 		shown.awaitPrinted(`(?m)^   1 +\d+ .*\b10 %`, 1)
 		shown.awaitPrinted(`(?m)^▸  3 +\d+ .*\b30 %`, 1)
 		shown.awaitPrinted(`(?m)^   5 +\d+ +idle `, 1)
-		r.sit(false, "handoff", "list", "--persona", con, "--json").awaitPrinted(`"generation": *4`, 1)
+		sit(r, false, "handoff", "list", "--persona", con, "--json").awaitPrinted(`"generation": *4`, 1)
 	})
 }
 
@@ -46,7 +46,7 @@ func TestLineOfAPersona(t *testing.T) {
 func TestRenamedPersona(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		h, _, old := r.handOver(r.startWorked(con).ID)
+		h, _, old := handOver(r, startWorked(r, con).ID)
 		const to = "developer-connie-1"
 		if _, err := r.client.RenamePersona(t.Context(), con, to); err == nil {
 			t.Fatal("a persona that is played was renamed")
@@ -66,7 +66,7 @@ func TestRenamedPersona(t *testing.T) {
 			if a.PersonaSlug() != to {
 				t.Errorf("agent %d plays %q", a.ID, a.PersonaSlug())
 			}
-			if text := r.launchText(a); !strings.HasPrefix(text, "# You play the persona "+to+"\n") || !strings.Contains(text, "\n- "+document+"\n") {
+			if text := launchText(r, a); !strings.HasPrefix(text, "# You play the persona "+to+"\n") || !strings.Contains(text, "\n- "+document+"\n") {
 				t.Errorf("agent %d is launched with\n%s", a.ID, text)
 			}
 		}
@@ -74,9 +74,9 @@ func TestRenamedPersona(t *testing.T) {
 }
 
 // launchText is the skill with which the agent is launched.
-func (r *rig) launchText(a daemon.Agent) string {
+func launchText(r *rig, a daemon.Agent) string {
 	r.t.Helper()
-	argv := r.launchFile(a.ID).Argv
+	argv := launchFile(r, a.ID).Argv
 	i := slices.Index(argv, "--append-system-prompt-file")
 	if i < 0 {
 		r.t.Fatalf("agent %d launched by %q", a.ID, argv)

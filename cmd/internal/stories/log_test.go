@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 )
 
-func (r *rig) logged() *cmdtest.Printed {
+func logged(r *rig) *cmdtest.Printed {
 	log := &cmdtest.Printed{}
 	r.cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return log
@@ -21,7 +21,7 @@ func (r *rig) logged() *cmdtest.Printed {
 func TestLogHoldsNoScreen(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
-		log := r.logged()
+		log := logged(r)
 		r.start()
 		b := r.startAgent(con)
 		r.openDialog(b.ID)

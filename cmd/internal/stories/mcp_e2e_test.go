@@ -16,7 +16,7 @@ func TestMCPMessageArrivesAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a, b := r.startAgent(con), r.startAgent("")
-	from := r.openMCPFor(t, a.ID)
+	from := openMCPFor(r, t, a.ID)
 	release := r.holdTurn(b.ID, "long work")
 	to := func(to any, text string) map[string]any { return map[string]any{"to": fmt.Sprint(to), "text": text} }
 	got := from.mustCall("send_message", to(b.ID, "/exit\nor not?"))
@@ -40,7 +40,7 @@ func TestMCPMessageArrivesAfterTheTurn(t *testing.T) {
 		failed := from.call("send_message", to(b.ID, "and more"), &got)
 		return failed == "", failed
 	})
-	back := r.openMCPFor(t, b.ID).mustCall("send_message", to(con, "yes"))
+	back := openMCPFor(r, t, b.ID).mustCall("send_message", to(con, "yes"))
 	r.awaitVerdict(a.ID, int64(back["delivery_id"].(float64)), daemon.Submitted)
 	r.wantTold(a.ID, fmt.Sprintf("Message from agent %d, not from the operator:\n> yes", b.ID))
 }

@@ -41,9 +41,9 @@ func openMCP(t *testing.T, env ...string) *mcpSession {
 }
 
 // openMCPFor runs the server in the environment with which the agent was launched.
-func (r *rig) openMCPFor(t *testing.T, agentID int64) *mcpSession {
+func openMCPFor(r *rig, t *testing.T, agentID int64) *mcpSession {
 	t.Helper()
-	return openMCP(t, r.launchFile(agentID).Env...)
+	return openMCP(t, launchFile(r, agentID).Env...)
 }
 
 // call calls a tool. failed is the sentence of its error.
@@ -97,7 +97,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.startAgent(con)
-	m := r.openMCPFor(t, a.ID)
+	m := openMCPFor(r, t, a.ID)
 	list, err := m.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	for _, tool := range mcpTools {
 		m.wantFailure(tool, mcpArgs(tool), "The agent of this launch has ended")
 	}
-	next := r.openMCPFor(t, *h.SuccessorID)
+	next := openMCPFor(r, t, *h.SuccessorID)
 	if got = next.mustCall("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
 		t.Errorf("whoami of the successor: %v", got)
 	}

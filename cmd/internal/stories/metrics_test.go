@@ -15,8 +15,8 @@ import (
 type scraped map[string]*dto.MetricFamily
 
 // scrape reads the daemon's metrics as Prometheus does.
-func (r *rig) scrape(ctx context.Context) (scraped, error) {
-	response, err := r.fetch(ctx, "/metrics")
+func scrape(r *rig, ctx context.Context) (scraped, error) {
+	response, err := fetch(r, ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (r *rig) scrape(ctx context.Context) (scraped, error) {
 }
 
 // fetch gets an address of the daemon's API that the Go client does not know.
-func (r *rig) fetch(ctx context.Context, path string) (*http.Response, error) {
+func fetch(r *rig, ctx context.Context, path string) (*http.Response, error) {
 	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
 	}}

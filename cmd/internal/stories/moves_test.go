@@ -21,19 +21,19 @@ func TestSuccessorStartsWhereTheSessionIs(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		dir := filepath.Join(r.work, "trees", "x")
-		r.doTurn(a.ID, "Say one thing @say First.")
-		r.doTurn(a.ID, "@move "+dir)
+		doTurn(r, a.ID, "Say one thing @say First.")
+		doTurn(r, a.ID, "@move "+dir)
 		now := r.getAgent(a.ID)
 		if now.Cwd != dir || now.StartCwd != r.work || !strings.Contains(*now.TranscriptPath, "trees-x") || len(r.agentEvents(a.ID, "agent_moved")) != 1 {
 			t.Errorf("agent in %s, begun in %q, transcript %s", now.Cwd, now.StartCwd, *now.TranscriptPath)
 		}
-		r.doTurn(a.ID, "Say another thing @say Second.")
+		doTurn(r, a.ID, "Say another thing @say Second.")
 		r.await("the usage of each answer, once", func() (bool, string) {
 			want, answers := claudeUsage(r.readFile(*r.getAgent(a.ID).TranscriptPath))
 			out, err := r.client.Usage(t.Context(), views.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{a.ID}})
 			return err == nil && answers >= 3 && out.Total.Tokens == want, fmt.Sprintf("counted %+v; the transcript shows %+v in %d answers", out.Total.Tokens, want, answers)
 		})
-		h, _, next := r.handOver(a.ID)
+		h, _, next := handOver(r, a.ID)
 		if next.Cwd != dir || next.StartCwd != "" || len(h.Warnings) > 0 {
 			t.Errorf("successor in %s, warnings %q", next.Cwd, h.Warnings)
 		}
@@ -54,7 +54,7 @@ func TestOnlyTheAgentsOwnSessionMovesIt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		r.doTurn(a.ID, "@say Hello.")
+		doTurn(r, a.ID, "@say Hello.")
 		a = r.getAgent(a.ID)
 		dir := filepath.Join(r.work, "x")
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -73,12 +73,12 @@ func TestOnlyTheAgentsOwnSessionMovesIt(t *testing.T) {
 			"another file":    {"cwd": dir, "transcript_path": filepath.Join(filepath.Dir(in(dir)), "T.jsonl")},
 		} {
 			body["notification_type"] = "something"
-			r.sendHook(r.newHook(a.ID, "Notification", body))
+			sendHook(r, newHook(r, a.ID, "Notification", body))
 			if now := r.getAgent(a.ID); now.Cwd != a.Cwd || now.StartCwd != "" || *now.TranscriptPath != *a.TranscriptPath {
 				t.Errorf("%s: agent in %s with transcript %s", name, now.Cwd, *now.TranscriptPath)
 			}
 		}
-		r.sendHook(r.newHook(a.ID, "Notification", map[string]any{"notification_type": "something", "cwd": dir, "transcript_path": in(dir)}))
+		sendHook(r, newHook(r, a.ID, "Notification", map[string]any{"notification_type": "something", "cwd": dir, "transcript_path": in(dir)}))
 		if now := r.getAgent(a.ID); now.Cwd != dir || *now.TranscriptPath != in(dir) {
 			t.Errorf("its own session: agent in %s with transcript %s", now.Cwd, *now.TranscriptPath)
 		}
@@ -105,7 +105,7 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 		mv(away, r.work)
 
 		// It goes after the request.
-		held, release := r.newHoldFile()
+		held, release := newHoldFile(r)
 		r.sendMessage(a.ID, "@hold "+held)
 		r.awaitState(a.ID, daemon.Working)
 		id := r.requestHandoff(a.ID)
@@ -124,7 +124,7 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 
 		// Resume.
 		next := *h.SuccessorID
-		r.stopAndAwait(next)
+		stopAndAwait(r, next)
 		mv(r.work, away)
 		_, err = r.client.ResumeAgent(t.Context(), next)
 		wantRefused(t, err, daemon.CodeBadDirectory, "put it back")
@@ -138,17 +138,17 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 // TestStepThatCannotStartEndsNobody: the agent of the step before lives until the next one can be started.
 func TestStepThatCannotStartEndsNobody(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holdingStep("developer")
-		r.writeTemplate("two", held, "reviewer")
+		held, release := holdingStep(r, "developer")
+		writeTemplate(r, "two", held, "reviewer")
 		r.start()
-		id := r.startPipeline("two", "Mend the roof.").ID
-		p := r.awaitPipelineThat(id, "an agent at work", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) == 1 })
+		id := startPipeline(r, "two", "Mend the roof.").ID
+		p := awaitPipelineThat(r, id, "an agent at work", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) == 1 })
 		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Working)
 		if err := os.Rename(r.work, r.work+".away"); err != nil {
 			t.Fatal(err)
 		}
 		release()
-		failed := r.awaitPipeline(id, daemon.PipelineFailed)
+		failed := awaitPipeline(r, id, daemon.PipelineFailed)
 		if failed.ErrorCode != daemon.CodeAgentNotStartable || !strings.Contains(*failed.Error, "that directory is gone") {
 			t.Errorf("pipeline failed with %s: %s", failed.ErrorCode, *failed.Error)
 		}
@@ -158,8 +158,8 @@ func TestStepThatCannotStartEndsNobody(t *testing.T) {
 		if err := os.Rename(r.work+".away", r.work); err != nil {
 			t.Fatal(err)
 		}
-		r.resumePipeline(id, false)
-		r.awaitPipelineThat(id, "its end", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineDone })
+		resumePipeline(r, id, false)
+		awaitPipelineThat(r, id, "its end", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineDone })
 		r.awaitState(a.ID, daemon.Ended)
 	})
 }
@@ -168,9 +168,9 @@ func TestStepThatCannotStartEndsNobody(t *testing.T) {
 func TestStepsFollowASessionThatMoved(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		dir := filepath.Join(r.work, "x")
-		r.writeTemplate("two", "developer | prompt: Work. @move "+dir, "reviewer | prompt: Look. @say Fine.")
+		writeTemplate(r, "two", "developer | prompt: Work. @move "+dir, "reviewer | prompt: Look. @say Fine.")
 		r.start()
-		p := r.awaitPipelineThat(r.startPipeline("two", "Mend the roof.").ID, "its end", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineDone })
+		p := awaitPipelineThat(r, startPipeline(r, "two", "Mend the roof.").ID, "its end", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineDone })
 		if second := r.getAgent(p.Steps[1].AgentIDs[0]); second.Cwd != dir {
 			t.Errorf("the second step worked in %s", second.Cwd)
 		}

@@ -68,7 +68,7 @@ func (b *mailbox) to(path string) (of []post) {
 }
 
 // notifyTargets sets the targets of a rig, as its config.yaml would.
-func (r *rig) notifyTargets(yaml string) {
+func notifyTargets(r *rig, yaml string) {
 	r.t.Helper()
 	path := filepath.Join(r.root, "config.yaml")
 	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
@@ -90,7 +90,7 @@ func TestToldByThreeTargets(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.root, "hook-url"), []byte(box.url+"/hook\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.notifyTargets(fmt.Sprintf("notify:\n  targets:\n    phone: {type: ntfy, url: %s/topic, levels: [error]}\n"+
+	notifyTargets(r, fmt.Sprintf("notify:\n  targets:\n    phone: {type: ntfy, url: %s/topic, levels: [error]}\n"+
 		"    team: {type: webhook, url_file: hook-url, types: [agent_*]}\n    own: {type: command, command: [sh, -c, 'cat >>%s']}\n"+
 		"    waits: {type: ntfy, url: %[1]s/waits, levels: [waiting]}\n", box.url, out))
 	r.cfg.Settings.PublicURL = "https://desk.example"
@@ -101,7 +101,7 @@ func TestToldByThreeTargets(t *testing.T) {
 		t.Errorf("told too early: %+v", p)
 	}
 	box.mu.Unlock()
-	r.awaitTargetsIdle()
+	awaitTargetsIdle(r)
 	box.mu.Lock()
 	box.hanged = 99
 	box.mu.Unlock()
@@ -116,7 +116,7 @@ func TestToldByThreeTargets(t *testing.T) {
 	box.hanged = 0
 	box.mu.Unlock()
 	r.start()
-	r.awaitTargetsIdle()
+	awaitTargetsIdle(r)
 	ntfy, hook := box.to("/topic"), box.to("/hook")
 	if len(ntfy) != 2 || len(hook) != 2 || len(box.to("/waits")) != 0 {
 		t.Fatalf("sent %+v", box.posts)
@@ -138,7 +138,7 @@ func TestToldByThreeTargets(t *testing.T) {
 	if lines := strings.Count(string(b), "\n"); err != nil || lines < 1 || lines > 2 || !strings.Contains(string(b), "understudy agent start") {
 		t.Errorf("command: %v, %q", err, b)
 	}
-	for _, target := range r.targets() {
+	for _, target := range targets(r) {
 		if want := slices.Contains([]string{"phone", "team"}, target.Target); want && target.Twice != 1 || target.FailedAt != nil {
 			t.Errorf("%+v", target)
 		}
@@ -146,7 +146,7 @@ func TestToldByThreeTargets(t *testing.T) {
 }
 
 // targets says how the targets do.
-func (r *rig) targets() []tell.PushReport {
+func targets(r *rig) []tell.PushReport {
 	r.t.Helper()
 	reports, err := r.database().PushReports(r.t.Context(), hostOf(r))
 	if err != nil {
@@ -166,7 +166,7 @@ func hostOf(r *rig) string {
 }
 
 // awaitTargetsIdle waits until every alert was told and every push has ended.
-func (r *rig) awaitTargetsIdle() {
+func awaitTargetsIdle(r *rig) {
 	r.t.Helper()
 	r.await("all notifications to be sent", func() (bool, string) {
 		pending, err := r.database().PendingAlerts(r.t.Context(), hostOf(r), 10)

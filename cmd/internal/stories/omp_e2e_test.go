@@ -53,14 +53,14 @@ func takesItsFirstPrompt(r *runtimeRig, a daemon.Agent) int64 {
 		p, err := r.client.Persona(r.t.Context(), con)
 		return err == nil && p.Runtime != nil && *p.Runtime == "omp", errorText(err)
 	})
-	r.writeTemplate("one", "developer")
+	writeTemplate(r.rig, "one", "developer")
 	r.await("the template", func() (bool, string) {
 		list, err := r.client.Templates(r.t.Context())
 		return slices.ContainsFunc(list, func(t api.Template) bool { return t.Name == "one" }), errorText(err)
 	})
 	const prompt = "@roof: mend $(it)\n/exit is no command here"
-	p := r.awaitPipeline(r.startPipeline("one", prompt).ID, daemon.PipelineDone)
-	r.wantSteps(p, "done")
+	p := awaitPipeline(r.rig, startPipeline(r.rig, "one", prompt).ID, daemon.PipelineDone)
+	wantSteps(r.rig, p, "done")
 	step := p.Steps[0].AgentIDs[0]
 	if told := r.tap.of(step, hooks.UserPromptSubmit); len(told) != 1 || told[0].p.Prompt != prompt {
 		r.t.Errorf("the step was told %+v", told)

@@ -71,7 +71,7 @@ func (m *computer) reported(agentID int64, event string) {
 }
 
 // hookEvents are the events of the hooks of an agent that were applied, in their order.
-func (r *rig) hookEvents(agentID int64) []string {
+func hookEvents(r *rig, agentID int64) []string {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
 	return slices.Clone(r.memory.reports[agentID])
@@ -82,7 +82,7 @@ var documentPath = regexp.MustCompile(`Write a handoff document in Markdown to (
 const opencodeDocument = "# Handoff\n\n## What Was Done\n\nThe parser.\n\n## Decisions Made\n\n- Tabs are an error, because they hide what a line begins with.\n\n## Open Questions\n\nNone.\n\n## Next Agent Context\n\nGo on.\n"
 
 // opencodeAgent starts an agent of OpenCode and waits until it is idle.
-func (r *rig) opencodeAgent() daemon.Agent {
+func opencodeAgent(r *rig) daemon.Agent {
 	r.t.Helper()
 	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
@@ -99,7 +99,7 @@ func TestOpencodeHandsOver(t *testing.T) {
 		return opencodetest.Turn{Text: "OK"}
 	}, func(t *testing.T, r *rig, m *opencodetest.Machine) {
 		release = make(chan struct{}) // of the bubble
-		a := r.opencodeAgent()
+		a := opencodeAgent(r)
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "long work").ID, daemon.Submitted)
 		id := r.requestHandoff(a.ID)
 		h := r.awaitNote(id, noteBusyPart)
@@ -134,9 +134,9 @@ func TestOpencodeHandsOver(t *testing.T) {
 // has left.
 func TestOpencodeGenerates(t *testing.T) {
 	opencodeStory(t, nil, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.opencodeAgent()
-		r.talkTo(a.ID, "hello")
-		h := r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
+		a := opencodeAgent(r)
+		talkTo(r, a.ID, "hello")
+		h := r.awaitPhase(requestGenerate(r, a.ID, ""), daemon.Completed)
 		if got := m.Prompts(*a.SessionID); !slices.Equal(got, []string{"hello"}) || !strings.Contains(r.readFile(h.FilePath), "Tabs are an error") {
 			t.Errorf("the session was told %q; document %q", got, r.readFile(h.FilePath))
 		}
@@ -149,7 +149,7 @@ func TestOpencodeGenerates(t *testing.T) {
 }
 
 // talkTo has the agent take a prompt and finish its turn.
-func (r *rig) talkTo(agentID int64, text string) {
+func talkTo(r *rig, agentID int64, text string) {
 	r.t.Helper()
 	stops := len(r.agentEvents(agentID, "agent_idle"))
 	r.awaitVerdict(agentID, r.sendMessage(agentID, text).ID, daemon.Submitted)
@@ -169,7 +169,7 @@ func TestOpencodeLosesAPrompt(t *testing.T) {
 		return opencodetest.Turn{Text: "OK"}
 	}, func(t *testing.T, r *rig, m *opencodetest.Machine) {
 		hold = make(chan struct{}) // of the bubble
-		a := r.opencodeAgent()
+		a := opencodeAgent(r)
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "long work").ID, daemon.Submitted)
 		m.LoseNext()
 		m.Escape(*a.SessionID)
@@ -198,20 +198,20 @@ func count(list []string, want string) (n int) {
 // TestOpencodeFollowsAfterAGap: the stream of events breaks, and turns begin and end before it is back. All of them count once.
 func TestOpencodeFollowsAfterAGap(t *testing.T) {
 	opencodeStory(t, nil, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.opencodeAgent()
-		r.talkTo(a.ID, "first")
+		a := opencodeAgent(r)
+		talkTo(r, a.ID, "first")
 		m.Type(*a.SessionID, "typed before")
 		m.Cut()
 		r.await("the turns of the gap", func() (bool, string) {
-			return count(r.hookEvents(a.ID), "Stop") == 2, strings.Join(r.hookEvents(a.ID), " ")
+			return count(hookEvents(r, a.ID), "Stop") == 2, strings.Join(hookEvents(r, a.ID), " ")
 		})
 		r.halt()
 		m.Type(*a.SessionID, "typed while no daemon ran")
 		r.start()
 		r.await("the turn without a daemon", func() (bool, string) {
-			return count(r.hookEvents(a.ID), "Stop") == 3, strings.Join(r.hookEvents(a.ID), " ")
+			return count(hookEvents(r, a.ID), "Stop") == 3, strings.Join(hookEvents(r, a.ID), " ")
 		})
-		if got := r.hookEvents(a.ID); count(got, "UserPromptSubmit") != 3 || count(got, "SessionStart") != 1 {
+		if got := hookEvents(r, a.ID); count(got, "UserPromptSubmit") != 3 || count(got, "SessionStart") != 1 {
 			t.Errorf("reports %q", got)
 		}
 		if n := count(m.Requests(), "POST /session"); n != 1 {
@@ -226,20 +226,20 @@ func TestOpencodeWaitsForALimitWithoutATime(t *testing.T) {
 	limit := opencodetest.Turn{Retry: time.Minute, Why: "Monthly quota exceeded"}
 	opencodeStory(t, func(string) opencodetest.Turn { return limit }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
 		r.halt()
-		r.onLimit(daemon.LimitWait).start()
-		a := r.opencodeAgent()
+		onLimit(r, daemon.LimitWait).start()
+		a := opencodeAgent(r)
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "go on").ID, daemon.Submitted)
 		a = r.awaitAgent(a.ID, "a limit", func(a daemon.Agent) bool { return a.Limit != nil && a.Limit.Do == daemon.LimitWait })
-		told := r.awaitNotification(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
+		told := awaitNotification(r, func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
 		want := a.Limit.Since.Add(time.Hour).UTC().Format("Jan 2 15:04 UTC")
 		if message := fmt.Sprint(field(t, told, "message")); a.Limit.Until != nil || !strings.Contains(message, "tries again by itself at "+want) {
 			t.Errorf("limit %+v, and the operator was told %q", a.Limit, message)
 		}
-		if n, failed := count(m.Requests(), "POST /session/"+*a.SessionID+"/abort"), count(r.hookEvents(a.ID), "StopFailure"); n != 1 || failed != 1 {
+		if n, failed := count(m.Requests(), "POST /session/"+*a.SessionID+"/abort"), count(hookEvents(r, a.ID), "StopFailure"); n != 1 || failed != 1 {
 			t.Errorf("the turn was aborted %d times, and %d failures were told", n, failed)
 		}
 		pass(time.Hour)
-		r.await("a try", func() (bool, string) { return len(r.goesOn(a.ID)) == 1, "" })
+		r.await("a try", func() (bool, string) { return len(goesOn(r, a.ID)) == 1, "" })
 	})
 }
 
@@ -250,7 +250,7 @@ func TestOpencodeIsLeft(t *testing.T) {
 	for _, works := range []bool{false, true} {
 		t.Run(fmt.Sprint("in a turn: ", works), func(t *testing.T) {
 			opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Hold: make(chan struct{})} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-				a := r.opencodeAgent()
+				a := opencodeAgent(r)
 				if works {
 					r.sendMessage(a.ID, "a long one")
 					r.awaitState(a.ID, daemon.Working)
@@ -275,18 +275,18 @@ func TestOpencodeWorksOnAStep(t *testing.T) {
 		release = make(chan struct{}) // of the bubble
 		for _, slug := range []string{con, "reviewer-ada-1"} {
 			path := filepath.Join(r.dir.Persona(slug), "skill.md")
-			r.writeFile(path, strings.Replace(r.readFile(path), "---\n", "---\nruntime: opencode\n", 1))
+			writeFile(r, path, strings.Replace(r.readFile(path), "---\n", "---\nruntime: opencode\n", 1))
 		}
 		r.halt()
-		r.writeTemplate("roof", "developer", "reviewer")
+		writeTemplate(r, "roof", "developer", "reviewer")
 		r.start()
-		id := r.startPipeline("roof", "Mend the roof.").ID
-		p := r.awaitStep(id, 1, daemon.StepRunning)
+		id := startPipeline(r, "roof", "Mend the roof.").ID
+		p := awaitStep(r, id, 1, daemon.StepRunning)
 		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Working)
 		r.halt()
 		r.start()
 		close(release)
-		r.awaitPipeline(id, daemon.PipelineDone)
+		awaitPipeline(r, id, daemon.PipelineDone)
 		if got := m.Prompts(*a.SessionID); a.Runtime != "opencode" || len(got) != 1 || !strings.Contains(got[0], "Mend the roof.") {
 			t.Errorf("the agent on %s was told %q", a.Runtime, got)
 		}

@@ -24,17 +24,17 @@ func TestDaemonTakesItsHostBackAfterItsNetworkChanged(t *testing.T) {
 	r.start()
 	a := r.startAgent("developer-con-1")
 	link.Cut()
-	r.awaitNotReady("database_unavailable")
+	awaitNotReady(r, "database_unavailable")
 	link.Mend()
 	mended := time.Now()
-	r.awaitReady()
+	awaitReady(r)
 	if took := time.Since(mended); took > 15*time.Second {
 		t.Errorf("the daemon was ready %s after the network was back", took)
 	} else {
 		t.Logf("the daemon was ready %s after the network was back", took.Round(time.Millisecond))
 	}
 	r.cfg.Settings.DatabaseURL = past // The rig reads the database past the network.
-	r.awaitAlertEvent("database_lost")
+	awaitAlertEvent(r, "database_lost")
 	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 }
 
@@ -46,7 +46,7 @@ func TestNextDaemonTakesTheHostAfterAPowerFailure(t *testing.T) {
 	direct := r.cfg.Settings.DatabaseURL
 	link := dbtest.NewLink(t, direct)
 	r.cfg.Settings.DatabaseURL = link.ConnString()
-	first := r.startDaemonChild()
+	first := startDaemonChild(r)
 	a := r.startAgent("developer-con-1")
 	link.Cut()
 	first.kill()

@@ -14,7 +14,7 @@ import (
 )
 
 // awaitNotReady waits until the daemon says that it cannot work, with this code.
-func (r *rig) awaitNotReady(code string) {
+func awaitNotReady(r *rig, code string) {
 	r.t.Helper()
 	r.await("not ready: "+code, func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
@@ -23,7 +23,7 @@ func (r *rig) awaitNotReady(code string) {
 	})
 }
 
-func (r *rig) awaitReady() {
+func awaitReady(r *rig) {
 	r.t.Helper()
 	r.await("the daemon ready", func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
@@ -40,7 +40,7 @@ func TestReadOnlyDatabaseLosesNothing(t *testing.T) {
 	r.start()
 	a := r.startAgent("developer-con-1")
 	run(dbtest.SetReadOnly)
-	r.awaitNotReady("database_read_only")
+	awaitNotReady(r, "database_read_only")
 	_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 	wantCode(t, err, "database_read_only")
 	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingMissing || !strings.Contains(f.Detail, "read-only") {
@@ -51,12 +51,12 @@ func TestReadOnlyDatabaseLosesNothing(t *testing.T) {
 	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingOK {
 		t.Errorf("doctor: %+v", f)
 	}
-	r.awaitReady()
+	awaitReady(r)
 	if took := time.Since(over); took > 5*time.Second {
 		t.Errorf("the daemon was ready %s after the database took writes again", took)
 	} else {
 		t.Logf("the daemon was ready %s after the database took writes again", took.Round(time.Millisecond))
 	}
-	r.awaitAlertEvent("database_lost")
+	awaitAlertEvent(r, "database_lost")
 	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 }

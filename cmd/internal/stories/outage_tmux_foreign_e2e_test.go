@@ -20,17 +20,17 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	alone, several := tmuxtest.Server(t), tmuxtest.Server(t)
-	first, _ := r.startForeignAgent(alone, "")
+	first, _ := startForeignAgent(r, alone, "")
 	var more []int64
 	for i := range 2 {
-		a, err := r.startAnother(several, fmt.Sprintf("person-%d", i))
+		a, err := startAnother(r, several, fmt.Sprintf("person-%d", i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		more = append(more, a.ID)
 	}
 	end := func(s *tmux.Server, ids ...int64) {
-		if err := syscall.Kill(r.tmuxServerPID(s), syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(tmuxServerPID(r, s), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range ids {
@@ -39,32 +39,32 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	}
 	end(alone, first.ID)
 	end(several, more...)
-	message := fmt.Sprint(field(t, r.awaitNotification(func(event.Event) bool { return true }), "message"))
+	message := fmt.Sprint(field(t, awaitNotification(r, func(event.Event) bool { return true }), "message"))
 	want := fmt.Sprintf("Open sessions again: agent %d, %d, by `understudy agent resume ID`.", min(more[0], more[1]), max(more[0], more[1]))
 	if !strings.Contains(message, "and 2 agents with it: ") || strings.Contains(message, "next agent") {
 		t.Errorf("the operator was told %q, want %q in it", message, want)
 	}
-	if told := r.messages("operator_notified"); len(told) != 1 || len(r.agentEvents(first.ID, "agent_ended")) != 1 {
+	if told := messages(r, "operator_notified"); len(told) != 1 || len(r.agentEvents(first.ID, "agent_ended")) != 1 {
 		t.Errorf("the operator was told %q, want one notification", told)
 	}
 }
 
 // startAnother has a person start another agent on their tmux server.
-func (r *rig) startAnother(server *tmux.Server, session string) (daemon.Agent, error) {
+func startAnother(r *rig, server *tmux.Server, session string) (daemon.Agent, error) {
 	r.t.Helper()
-	before := r.newestAgent().ID
+	before := newestAgent(r).ID
 	_, err := server.Spawn(r.t.Context(), tmux.Spec{
 		Session: session, Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), r.cfg.Binary, "scripted-agent"),
 	})
 	if err != nil {
 		return daemon.Agent{}, err
 	}
-	r.await("another agent that registers by itself", func() (bool, string) { return r.newestAgent().ID > before, "" })
-	return r.newestAgent(), nil
+	r.await("another agent that registers by itself", func() (bool, string) { return newestAgent(r).ID > before, "" })
+	return newestAgent(r), nil
 }
 
 // tmuxServerPID is the process of a tmux server that has panes.
-func (r *rig) tmuxServerPID(s *tmux.Server) int {
+func tmuxServerPID(r *rig, s *tmux.Server) int {
 	r.t.Helper()
 	panes, err := s.List(context.Background())
 	if err != nil || len(panes) == 0 {

@@ -13,15 +13,15 @@ func TestMistakeInTheUsersTmuxFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(r.work, "tmux.conf")
-	r.writeFile(file, "set -g no-such-option 1\n")
+	writeFile(r, file, "set -g no-such-option 1\n")
 	r.cfg.Settings.Tmux.Include = file
 	r.start()
 	r.startAgent(con)
-	told := r.awaitNotification(func(e event.Event) bool {
+	told := awaitNotification(r, func(e event.Event) bool {
 		text, _ := field(t, e, "message").(string)
 		return strings.Contains(text, "tmux.include: ") && strings.Contains(text, "no-such-option") && strings.Contains(text, "source-file "+file)
 	})
-	if r.awaitAlertEvent("settings_refused"); told.ID == 0 {
+	if awaitAlertEvent(r, "settings_refused"); told.ID == 0 {
 		t.Error("nobody was told")
 	}
 }

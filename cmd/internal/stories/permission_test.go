@@ -16,7 +16,7 @@ import (
 )
 
 // askToDeploy has an agent ask for the permission to deploy.
-func (r *rig) askToDeploy(agentID int64) daemon.Permission {
+func askToDeploy(r *rig, agentID int64) daemon.Permission {
 	r.t.Helper()
 	r.sendMessage(agentID, "deploy it @ask")
 	var asked daemon.Permission
@@ -32,7 +32,7 @@ func (r *rig) askToDeploy(agentID int64) daemon.Permission {
 }
 
 // awaitOutcome waits until a permission is in a state.
-func (r *rig) awaitOutcome(id int64, state daemon.PermissionState) daemon.Permission {
+func awaitOutcome(r *rig, id int64, state daemon.PermissionState) daemon.Permission {
 	r.t.Helper()
 	var p daemon.Permission
 	r.await(fmt.Sprintf("permission %d %s", id, state), func() (bool, string) {
@@ -50,7 +50,7 @@ func TestPermissionIsAnsweredOnce(t *testing.T) {
 		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
 		r.start()
 		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
+		p := askToDeploy(r, a.ID)
 		if p.Shown != "make deploy" || p.Description != "Deploy" || p.Rule != "Bash(make deploy)" || !p.Whole || p.HeldUntil == nil {
 			t.Errorf("%+v", p)
 		}
@@ -73,7 +73,7 @@ func TestPermissionIsAnsweredOnce(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "allowed once (operator, ") {
 			t.Errorf("the second answer was told %v", err)
 		}
-		got := r.awaitOutcome(p.ID, daemon.PermissionGiven)
+		got := awaitOutcome(r, p.ID, daemon.PermissionGiven)
 		if got.From == "" || got.AnsweredAt == nil || got.Verdict != daemon.Allow {
 			t.Errorf("%+v", got)
 		}
@@ -84,9 +84,9 @@ func TestPermissionIsAnsweredOnce(t *testing.T) {
 			}
 		}
 
-		p = r.askToDeploy(a.ID)
+		p = askToDeploy(r, a.ID)
 		r.personPresses(a.ID, tmux.Enter)
-		r.awaitOutcome(p.ID, daemon.PermissionPane)
+		awaitOutcome(r, p.ID, daemon.PermissionPane)
 		wantCode(t, answer(daemon.Allow, p.Digest, ""), daemon.CodePermissionAnswered)
 		r.awaitState(a.ID, daemon.Idle)
 	})
@@ -99,7 +99,7 @@ func TestPermissionByRule(t *testing.T) {
 		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
 		r.start()
 		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
+		p := askToDeploy(r, a.ID)
 		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: p.Digest}); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestPermissionByRule(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		skill := filepath.Join(r.dir.Persona(con), "skill.md")
-		r.writeFile(skill, strings.Replace(r.readFile(skill), "\ndescription:", "\npermissions: {deny: [\"Bash(make deploy*)\"]}\ndescription:", 1))
+		writeFile(r, skill, strings.Replace(r.readFile(skill), "\ndescription:", "\npermissions: {deny: [\"Bash(make deploy*)\"]}\ndescription:", 1))
 		waits := len(r.agentEvents(a.ID, "agent_waiting"))
 		turn(a.ID)
 		if got := newest(a.ID); got.Verdict != daemon.Deny || got.AnsweredBy != daemon.PermissionByRule || got.Sentence != "rule Bash(make deploy*)" {
@@ -140,13 +140,13 @@ func TestPermissionOutlivesTheDaemon(t *testing.T) {
 		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
 		r.start()
 		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
+		p := askToDeploy(r, a.ID)
 		r.halt()
 		r.start()
 		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
 			t.Fatal(err)
 		}
-		r.awaitOutcome(p.ID, daemon.PermissionGiven)
+		awaitOutcome(r, p.ID, daemon.PermissionGiven)
 		r.awaitState(a.ID, daemon.Idle)
 	})
 }
@@ -193,7 +193,7 @@ func TestAnswerIsNotAskedAgain(t *testing.T) {
 		r.start()
 		r.misbehave("think=5s")
 		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
+		p := askToDeploy(r, a.ID)
 		r.await("a registry that has said for long that the agent waits", func() (bool, string) { return time.Since(p.AskedAt) > 3*time.Second, "" })
 		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
 			t.Fatal(err)

@@ -13,14 +13,14 @@ import (
 // are not touched.
 func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holdingStep("developer")
-		r.writeTemplate("held", held, "reviewer")
+		held, release := holdingStep(r, "developer")
+		writeTemplate(r, "held", held, "reviewer")
 		r.start()
 		plain := r.startAgent(con)
-		id, other := r.startPipeline("held", roof).ID, r.startPipeline("held", roof).ID
-		a, b := r.awaitWorkingAgent(id, 1), r.awaitWorkingAgent(other, 1)
-		r.abortPipeline(id, "failed pending")
-		r.wantInterrupted(a.ID)
+		id, other := startPipeline(r, "held", roof).ID, startPipeline(r, "held", roof).ID
+		a, b := awaitWorkingAgent(r, id, 1), awaitWorkingAgent(r, other, 1)
+		abortPipeline(r, id, "failed pending")
+		wantInterrupted(r, a.ID)
 		if got := r.getAgent(b.ID); got.State != daemon.Working || got.StopAskedAt != nil {
 			t.Errorf("the other pipeline's agent is %s, asked to stop at %v", got.State, got.StopAskedAt)
 		}
@@ -30,19 +30,19 @@ func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 		_, err := r.client.AbortPipeline(t.Context(), id)
 		wantConflict(t, err, "pipeline_ended")
 		release()
-		r.awaitPipeline(other, daemon.PipelineDone)
+		awaitPipeline(r, other, daemon.PipelineDone)
 		_, err = r.client.AbortPipeline(t.Context(), other)
 		wantConflict(t, err, "pipeline_ended")
 		_, err = r.client.AbortPipeline(t.Context(), 999)
 		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
-		for _, e := range r.pipelineEvents(id, "pipeline_failed") {
+		for _, e := range pipelineEvents(r, id, "pipeline_failed") {
 			if e.Alert {
 				t.Error("the operator was told of what they asked for")
 			}
 		}
 		// A resume starts a new agent for the aborted step.
-		r.resumePipeline(id, false)
-		p := r.awaitPipeline(id, daemon.PipelineDone)
+		resumePipeline(r, id, false)
+		p := awaitPipeline(r, id, daemon.PipelineDone)
 		if got := p.Steps[0].AgentIDs; len(got) != 2 || got[0] != a.ID {
 			t.Errorf("agents %v of step 1, want %d and another", got, a.ID)
 		}
@@ -52,25 +52,25 @@ func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 // TestAbortDismissesAnOpenDialog: It does not answer yes.
 func TestAbortDismissesAnOpenDialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("one", "developer | prompt: Work. @ask", "reviewer")
+		writeTemplate(r, "one", "developer | prompt: Work. @ask", "reviewer")
 		r.start()
-		id := r.startPipeline("one", roof).ID
-		p := r.awaitStep(id, 1, daemon.StepRunning)
+		id := startPipeline(r, "one", roof).ID
+		p := awaitStep(r, id, 1, daemon.StepRunning)
 		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Waiting)
-		r.awaitPipelineThat(id, "tells of the dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "dialog") })
-		if p = r.abortPipeline(id, "failed pending"); p.Note != "" {
+		awaitPipelineThat(r, id, "tells of the dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "dialog") })
+		if p = abortPipeline(r, id, "failed pending"); p.Note != "" {
 			t.Errorf("aborted, the pipeline still says %q", p.Note)
 		}
 		r.awaitState(a.ID, daemon.Ended)
 		r.wantNothingApproved(a.ID)
-		if got := r.stopStages(a.ID); got[0] != string(daemon.StopBreak) {
+		if got := stopStages(r, a.ID); got[0] != string(daemon.StopBreak) {
 			t.Errorf("stages %v, want the interrupt first", got)
 		}
 	})
 }
 
 // failByHand fails a pipeline and its running step in the database alone. The agent works on.
-func (r *rig) failByHand(id int64) {
+func failByHand(r *rig, id int64) {
 	r.t.Helper()
 	store := r.database()
 	r.await("a failure by hand", func() (bool, string) {
@@ -95,21 +95,21 @@ func (r *rig) failByHand(id int64) {
 // TestResumeTakesUpALiveAgent: The agent still works on the step. No other agent starts beside it.
 func TestResumeTakesUpALiveAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holdingStep("developer")
-		r.writeTemplate("held", held, "reviewer")
+		held, release := holdingStep(r, "developer")
+		writeTemplate(r, "held", held, "reviewer")
 		r.start()
-		id := r.startPipeline("held", roof).ID
-		a := r.awaitWorkingAgent(id, 1)
-		r.failByHand(id)
-		r.resumePipeline(id, false)
-		r.awaitPipelineThat(id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
+		id := startPipeline(r, "held", roof).ID
+		a := awaitWorkingAgent(r, id, 1)
+		failByHand(r, id)
+		resumePipeline(r, id, false)
+		awaitPipelineThat(r, id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
 		release()
-		p := r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantOneAgentPerStep(p)
+		p := awaitPipeline(r, id, daemon.PipelineDone)
+		wantOneAgentPerStep(r, p)
 		if p.Steps[0].AgentIDs[0] != a.ID {
 			t.Errorf("step 1 was done by agent %v, want %d", p.Steps[0].AgentIDs, a.ID)
 		}
-		if again := r.pipelineEvents(id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
+		if again := pipelineEvents(r, id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
 			t.Errorf("events %+v: want step 1 twice, the second time taken up, and step 2", again)
 		}
 	})

@@ -16,14 +16,14 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 		t.Run(fmt.Sprint(optedIn), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.cfg.Settings.Resume, r.cfg.Settings.Pipeline.Resume = true, optedIn
-				p, first, _ := r.startHeldPipeline("")
+				p, first, _ := startHeldPipeline(r, "")
 				crash := func() daemon.Pipeline {
 					r.halt()
-					r.killTmux()
+					killTmux(r)
 					pass(time.Second)
 					r.start()
 					pass(20 * time.Second)
-					return r.getPipeline(p.ID)
+					return getPipeline(r, p.ID)
 				}
 				now := crash()
 				if !optedIn {
@@ -35,7 +35,7 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 				if now.Status != daemon.PipelineRunning || len(now.Steps[0].AgentIDs) != 2 {
 					t.Fatalf("after the start it is %s with agents %v, after %d", now.Status, now.Steps[0].AgentIDs, first.ID)
 				}
-				r.awaitPipelineAlert(p.ID, "pipeline_warning")
+				awaitPipelineAlert(r, p.ID, "pipeline_warning")
 				if now = crash(); now.Status != daemon.PipelineFailed || len(now.Steps[0].AgentIDs) != 2 {
 					t.Errorf("after the second crash it is %s with agents %v", now.Status, now.Steps[0].AgentIDs)
 				}

@@ -22,13 +22,13 @@ func roofRepo(t *testing.T) cmdtest.Repo {
 }
 
 // createOnBranch creates a pipeline on a branch.
-func (r *rig) createOnBranch(dir, branch, template string) daemon.Pipeline {
+func createOnBranch(r *rig, dir, branch, template string) daemon.Pipeline {
 	r.t.Helper()
-	return r.createPipeline(pipelines.NewPipeline{Template: template, Title: "a test", Prompt: roof, Cwd: dir, Branch: branch})
+	return createPipeline(r, pipelines.NewPipeline{Template: template, Title: "a test", Prompt: roof, Cwd: dir, Branch: branch})
 }
 
 // head is the branch that is checked out in a folder.
-func (r *rig) head(dir string) string {
+func head(r *rig, dir string) string {
 	r.t.Helper()
 	_, gitDir, ok := strings.Cut(strings.TrimSpace(r.readFile(filepath.Join(dir, ".git"))), "gitdir: ")
 	if !ok {
@@ -42,13 +42,13 @@ func (r *rig) head(dir string) string {
 func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := roofRepo(t)
-		held, release := r.holdingStep("developer")
-		r.writeTemplate("held", held, "reviewer")
+		held, release := holdingStep(r, "developer")
+		writeTemplate(r, "held", held, "reviewer")
 		r.start()
-		one, two := r.createOnBranch(g.Dir, "roof/one", "held"), r.createOnBranch(filepath.Join(g.Dir, "attic"), "two", "held")
+		one, two := createOnBranch(r, g.Dir, "roof/one", "held"), createOnBranch(r, filepath.Join(g.Dir, "attic"), "two", "held")
 		for _, p := range []daemon.Pipeline{one, two} {
-			a := r.awaitWorkingAgent(p.ID, 1)
-			p = r.getPipeline(p.ID)
+			a := awaitWorkingAgent(r, p.ID, 1)
+			p = getPipeline(r, p.ID)
 			if len(p.Warnings) != 0 || p.Worktree == nil {
 				t.Fatalf("pipeline %d has the work tree %v and is warned %q", p.ID, p.Worktree, p.Warnings)
 			}
@@ -56,20 +56,20 @@ func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 			if p.ID == two.ID {
 				want = filepath.Join(want, "attic")
 			}
-			if cwd := r.workingDir(a.ID); cwd != want || a.Cwd != want {
+			if cwd := workingDir(r, a.ID); cwd != want || a.Cwd != want {
 				t.Errorf("agent %d works in %s, its row says %s; want %s", a.ID, cwd, a.Cwd, want)
 			}
-			if got := r.head(*p.Worktree); got != *p.Branch {
+			if got := head(r, *p.Worktree); got != *p.Branch {
 				t.Errorf("the work tree is on %s, want %s", got, *p.Branch)
 			}
-			r.writeFile(filepath.Join(*p.Worktree, "new.txt"), "mended\n")
+			writeFile(r, filepath.Join(*p.Worktree, "new.txt"), "mended\n")
 		}
-		kept := *r.getPipeline(two.ID).Worktree
-		gone := cmdtest.RepoAt(t, *r.getPipeline(one.ID).Worktree)
+		kept := *getPipeline(r, two.ID).Worktree
+		gone := cmdtest.RepoAt(t, *getPipeline(r, one.ID).Worktree)
 		gone.Git("add", "-A")
 		gone.Git("commit", "-q", "-m", "mended")
 		release()
-		one, two = r.awaitPipeline(one.ID, daemon.PipelineDone), r.awaitPipeline(two.ID, daemon.PipelineDone)
+		one, two = awaitPipeline(r, one.ID, daemon.PipelineDone), awaitPipeline(r, two.ID, daemon.PipelineDone)
 		wantNoFile(t, gone.Dir)
 		g.Git("cat-file", "-e", "roof/one:new.txt")
 		if one.Worktree != nil || len(one.Warnings) != 0 {
@@ -81,8 +81,8 @@ func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 		if len(two.Warnings) != 1 || !strings.Contains(two.Warnings[0], kept) || !strings.Contains(two.Warnings[0], "new.txt") {
 			t.Errorf("the pipeline is warned %q, want one sentence with %s and new.txt", two.Warnings, kept)
 		}
-		r.wantPipelineEvents(one.ID, "worktree_removed", 1)
-		r.wantPipelineEvents(two.ID, "worktree_kept", 1)
+		wantPipelineEvents(r, one.ID, "worktree_removed", 1)
+		wantPipelineEvents(r, two.ID, "worktree_kept", 1)
 	})
 }
 
@@ -90,20 +90,20 @@ func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 func TestResumeMakesARemovedWorkTreeAgain(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := roofRepo(t)
-		held, release := r.holdingStep("reviewer")
-		r.writeTemplate("held", "developer", held)
+		held, release := holdingStep(r, "reviewer")
+		writeTemplate(r, "held", "developer", held)
 		r.start()
-		id := r.createOnBranch(g.Dir, "roof", "held").ID
-		before := r.awaitWorkingAgent(id, 2)
-		tree := said(r.abortPipeline(id, "done failed").Worktree)
+		id := createOnBranch(r, g.Dir, "roof", "held").ID
+		before := awaitWorkingAgent(r, id, 2)
+		tree := said(abortPipeline(r, id, "done failed").Worktree)
 		r.awaitState(before.ID, daemon.Ended)
 		g.Git("worktree", "remove", "--force", tree)
-		r.resumePipeline(id, false)
-		if after := r.awaitWorkingAgent(id, 2); after.Cwd != before.Cwd || r.head(tree) != "roof" {
-			t.Errorf("agent %d works in %s on %s", after.ID, after.Cwd, r.head(tree))
+		resumePipeline(r, id, false)
+		if after := awaitWorkingAgent(r, id, 2); after.Cwd != before.Cwd || head(r, tree) != "roof" {
+			t.Errorf("agent %d works in %s on %s", after.ID, after.Cwd, head(r, tree))
 		}
 		release()
-		r.awaitPipeline(id, daemon.PipelineDone)
+		awaitPipeline(r, id, daemon.PipelineDone)
 	})
 }
 
@@ -111,24 +111,24 @@ func TestResumeMakesARemovedWorkTreeAgain(t *testing.T) {
 // Once that is done, a resume goes on.
 func TestBranchWithoutRepositoryFailsThePipeline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("one", "developer")
+		writeTemplate(r, "one", "developer")
 		r.start()
 		g := cmdtest.RepoAt(t, t.TempDir())
-		id := r.createOnBranch(g.Dir, "roof", "one").ID
-		p := r.awaitPipeline(id, daemon.PipelineFailed)
-		r.wantSteps(p, "pending")
+		id := createOnBranch(r, g.Dir, "roof", "one").ID
+		p := awaitPipeline(r, id, daemon.PipelineFailed)
+		wantSteps(r, p, "pending")
 		want := fmt.Sprintf("The work tree of branch roof could not be made: %s is in no git work tree: run `git init` there, or leave out the branch", g.Dir)
 		if said(p.Error) != want || p.Worktree != nil || p.CurrentAgentID != nil {
 			t.Errorf("pipeline failed with %q, want %q", said(p.Error), want)
 		}
-		if got := r.awaitPipelineTold(id, "pipeline_failed", 1); !strings.Contains(got, want) || !strings.Contains(got, fmt.Sprintf("understudy pipeline resume %d", id)) {
+		if got := awaitPipelineTold(r, id, "pipeline_failed", 1); !strings.Contains(got, want) || !strings.Contains(got, fmt.Sprintf("understudy pipeline resume %d", id)) {
 			t.Errorf("the operator was told %q", got)
 		}
 		g.Git("init", "-q")
 		g.Write("roof.txt", "a hole\n")
 		g.Commit(time.Now())
-		r.resumePipeline(id, false)
-		p = r.awaitPipeline(id, daemon.PipelineDone)
+		resumePipeline(r, id, false)
+		p = awaitPipeline(r, id, daemon.PipelineDone)
 		if !strings.Contains(r.getAgent(p.Steps[0].AgentIDs[0]).Cwd, "worktree") {
 			t.Errorf("the agent worked in %s", r.getAgent(p.Steps[0].AgentIDs[0]).Cwd)
 		}

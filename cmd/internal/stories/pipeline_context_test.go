@@ -13,12 +13,12 @@ import (
 // contextFile is what an agent that works now was given as the context of the steps before its own.
 func (r *rig) contextFile(a daemon.Agent) string {
 	r.t.Helper()
-	_, rest, _ := strings.Cut(r.launchText(a), "What the steps before yours have left is in ")
+	_, rest, _ := strings.Cut(launchText(r, a), "What the steps before yours have left is in ")
 	path, _, found := strings.Cut(rest, ": the last message")
 	if !found {
-		r.t.Fatalf("agent %d is told of no context:\n%s", a.ID, r.launchText(a))
+		r.t.Fatalf("agent %d is told of no context:\n%s", a.ID, launchText(r, a))
 	}
-	if rule := "Read(/" + path + ")"; !strings.Contains(r.settingsOf(a.ID), rule) {
+	if rule := "Read(/" + path + ")"; !strings.Contains(settingsOf(r, a.ID), rule) {
 		r.t.Errorf("agent %d may not read %s without asking", a.ID, path)
 	}
 	return r.readFile(path)
@@ -29,13 +29,13 @@ func (r *rig) contextFile(a daemon.Agent) string {
 // requires, and without that its output has a warning.
 func TestStepsPassOnWhatAHandoffPassesOn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		hold, release := r.newHoldFile()
+		hold, release := newHoldFile(r)
 		second := "## What Was Done\n\nThe tiles are counted.\n\n## Decisions Made\n\n- Nails: of copper\n\n## Coverage Config\n\nAll of it.\n\n## Implementation\n\nBy hand.\n\n## Test Requirements\n\nRain.\n"
-		r.writeTemplate("three", "developer | prompt: "+quoted("Work.\n@say "+structured), "tester | prompt: "+quoted("Work.\n@say "+second),
+		writeTemplate(r, "three", "developer | prompt: "+quoted("Work.\n@say "+structured), "tester | prompt: "+quoted("Work.\n@say "+second),
 			"tester | prompt: "+quoted("@hold "+hold))
 		r.start()
-		id := r.startPipeline("three", "Mend the roof.").ID
-		a := r.awaitWorkingAgent(id, 3)
+		id := startPipeline(r, "three", "Mend the roof.").ID
+		a := awaitWorkingAgent(r, id, 3)
 		got := r.contextFile(a)
 		for _, want := range []string{"Slate", "of copper", "## Coverage Config", "The tiles are counted.", "## Decisions so far", "## Conversation before", "Mend the roof."} {
 			if !strings.Contains(got, want) {
@@ -46,7 +46,7 @@ func TestStepsPassOnWhatAHandoffPassesOn(t *testing.T) {
 			t.Errorf("the context has no messages of the first step:\n%s", got)
 		}
 		release()
-		p := r.awaitPipeline(id, daemon.PipelineDone)
+		p := awaitPipeline(r, id, daemon.PipelineDone)
 		out := p.Steps[1].LatestHandoff
 		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(got))); out.ContextChecksum == nil || *out.ContextChecksum != sum {
 			t.Errorf("checksum %s, want %s", said(out.ContextChecksum), sum)
@@ -61,7 +61,7 @@ func TestStepsPassOnWhatAHandoffPassesOn(t *testing.T) {
 			t.Errorf("validated %v, warnings %q", first.ContextValidated, first.Warnings)
 		}
 		for i, asked := range []bool{true, true, false} {
-			if text := r.systemPrompt(p.Steps[i].AgentIDs[0]); strings.Contains(text, "- **## Coverage Config**") != asked {
+			if text := systemPrompt(r, p.Steps[i].AgentIDs[0]); strings.Contains(text, "- **## Coverage Config**") != asked {
 				t.Errorf("step %d is asked for what a tester requires: want %t:\n%s", i+1, asked, text)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.writeTemplate("one", "developer")
+	writeTemplate(r, "one", "developer")
 	r.start()
 	wants := map[int64]string{}
 	for _, prompt := range []string{
@@ -42,13 +42,13 @@ func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 		if len(prompt) > 1000 && (len(prompt) < 100_000 || len(prompt) > 120_000) {
 			t.Fatalf("%d bytes", len(prompt))
 		}
-		p := r.startPipeline("one", prompt)
+		p := startPipeline(r, "one", prompt)
 		if wants[p.ID] = want; p.Prompt != prompt {
 			t.Errorf("pipeline keeps the prompt %.200q, want %.200q", p.Prompt, prompt)
 		}
 	}
 	for id, want := range wants {
-		r.wantOnlyPrompt(r.awaitPipeline(id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
+		wantOnlyPrompt(r, awaitPipeline(r, id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
 	}
 	if _, err := os.Stat(r.work + "/pwned"); err == nil {
 		t.Error("a prompt was run by a shell")
@@ -60,22 +60,22 @@ func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 func TestSecondDaemonOfAHostIsRefused(t *testing.T) {
 	t.Parallel()
 	r, other := newRig(t), newRig(t)
-	held, release := r.holdingStep("developer")
-	r.writeTemplate("held", held, "reviewer")
-	first := r.startDaemonChild()
-	id := r.startPipeline("held", roof).ID
-	r.awaitWorkingAgent(id, 1)
+	held, release := holdingStep(r, "developer")
+	writeTemplate(r, "held", held, "reviewer")
+	first := startDaemonChild(r)
+	id := startPipeline(r, "held", roof).ID
+	awaitWorkingAgent(r, id, 1)
 	if err := serve.Run(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
 		t.Errorf("a second daemon in the data directory: %v", err)
 	}
-	other.cfg.Settings.DatabaseURL, other.cfg.Host = r.cfg.Settings.DatabaseURL, r.getPipeline(id).Host
+	other.cfg.Settings.DatabaseURL, other.cfg.Host = r.cfg.Settings.DatabaseURL, getPipeline(r, id).Host
 	if err := serve.Run(t.Context(), other.cfg); !errors.Is(err, db.ErrHostTaken) {
 		t.Errorf("a second daemon of the host elsewhere: %v", err)
 	}
 	first.kill()
 	r.start()
 	release()
-	r.wantOneAgentPerStep(r.awaitPipeline(id, daemon.PipelineDone))
-	r.wantPipelineEvents(id, "step_running", 2)
-	r.wantPipelineEvents(id, "step_done", 2)
+	wantOneAgentPerStep(r, awaitPipeline(r, id, daemon.PipelineDone))
+	wantPipelineEvents(r, id, "step_running", 2)
+	wantPipelineEvents(r, id, "step_done", 2)
 }

@@ -13,17 +13,17 @@ import (
 
 // startHeldPipeline creates a pipeline of two steps and waits until the first agent is in a turn, which goes on until
 // release is called. Its prompt contains the words.
-func (r *rig) startHeldPipeline(words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
+func startHeldPipeline(r *rig, words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
-	file, release := r.newHoldFile()
-	r.writeTemplate("held", "developer | prompt: "+quoted("Work. @hold "+file+" "+words), "reviewer | prompt: Look. @say Fine.")
+	file, release := newHoldFile(r)
+	writeTemplate(r, "held", "developer | prompt: "+quoted("Work. @hold "+file+" "+words), "reviewer | prompt: Look. @say Fine.")
 	r.start()
-	p = r.startPipeline("held", "Mend the roof.")
-	return p, r.awaitWorkingAgent(p.ID, 1), release
+	p = startPipeline(r, "held", "Mend the roof.")
+	return p, awaitWorkingAgent(r, p.ID, 1), release
 }
 
 // gateAtOutput stops the daemon before it first records the output of a step.
-func (r *rig) gateAtOutput() *gate {
+func gateAtOutput(r *rig) *gate {
 	g := newGate(r.t)
 	r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 		if c.NewOutput != nil {
@@ -36,17 +36,17 @@ func (r *rig) gateAtOutput() *gate {
 
 // wantContinued fails unless the pipeline's first step was the work of the agent and its successor, and the
 // successor's answer is the output.
-func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.Pipeline {
+func wantContinued(r *rig, id int64, a daemon.Agent, h daemon.Handoff) daemon.Pipeline {
 	r.t.Helper()
-	p := r.awaitPipeline(id, daemon.PipelineDone)
+	p := awaitPipeline(r, id, daemon.PipelineDone)
 	next := *h.SuccessorID
 	if ids := p.Steps[0].AgentIDs; !slices.Equal(ids, []int64{a.ID, next}) || len(otherWarnings(p)) > 0 {
 		r.t.Errorf("step 1 was worked on by %v, want %d and %d; warnings %q", ids, a.ID, next, p.Warnings)
 	}
-	if p.Steps[0].LatestHandoff == nil || len(r.outputEvents(id)) != 2 {
+	if p.Steps[0].LatestHandoff == nil || len(outputEvents(r, id)) != 2 {
 		r.t.Fatalf("outputs of %+v: want one for each step", p)
 	}
-	said := r.answers(next)
+	said := answers(r, next)
 	if got := r.output(p, 1); len(said) == 0 || got != said[len(said)-1] {
 		r.t.Errorf("step 1 left %q, want what agent %d said last: %q", got, next, said)
 	}
@@ -60,36 +60,36 @@ func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.P
 // agents.
 func TestSuccessorGoesOnWithTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		g := r.gateAtOutput()
-		p, a, release := r.startHeldPipeline("")
+		g := gateAtOutput(r)
+		p, a, release := startHeldPipeline(r, "")
 		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
-		r.awaitPipelineThat(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
+		awaitPipelineThat(r, p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
 			return strings.Contains(p.Note, fmt.Sprintf("agent %d is being handed over (handoff %d)", a.ID, id)) && *p.CurrentAgentID == a.ID
 		})
 		skill := filepath.Join(r.dir.Persona(con), "skill.md")
-		was := strings.TrimSpace(r.awaitSkill(con, ""))
-		r.writeFile(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
-		r.awaitSkill(con, "Something else.")
+		was := strings.TrimSpace(awaitSkill(r, con, ""))
+		writeFile(r, skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
+		awaitSkill(r, con, "Something else.")
 		release()
 		g.await(t)
 		h := r.awaitPhase(id, daemon.Completed)
-		now := r.getPipeline(p.ID)
+		now := getPipeline(r, p.ID)
 		if now.CurrentAgentID == nil || *now.CurrentAgentID != *h.SuccessorID || now.Status != daemon.PipelineRunning {
 			t.Errorf("pipeline %s, current agent %v, want %d", now.Status, now.CurrentAgentID, *h.SuccessorID)
 		}
-		r.wantSteps(now, "running pending")
-		if text := r.systemPrompt(*h.SuccessorID); !strings.Contains(text, was) || strings.Contains(text, "Something else.") || !strings.Contains(text, "You are step 1 of 2") {
+		wantSteps(r, now, "running pending")
+		if text := systemPrompt(r, *h.SuccessorID); !strings.Contains(text, was) || strings.Contains(text, "Something else.") || !strings.Contains(text, "You are step 1 of 2") {
 			t.Errorf("successor knows\n%s", text)
 		}
 		g.goOn()
-		p = r.wantContinued(p.ID, a, h)
+		p = wantContinued(r, p.ID, a, h)
 		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindExit)
 		r.wantTold(a.ID, "Work.", instructed)
 		if next := r.getAgent(*h.SuccessorID); p.Steps[1].StartedAt.Before(*next.EndedAt) || next.Name != a.Name {
 			t.Errorf("step 2 began at %s, before the end of agent %+v", p.Steps[1].StartedAt, next)
 		}
-		if n := len(r.pipelineEvents(p.ID, "handoff_completed")); n != 1 {
+		if n := len(pipelineEvents(r, p.ID, "handoff_completed")); n != 1 {
 			t.Errorf("%d events of the handoff's end in the pipeline's audit, want 1", n)
 		}
 	})
@@ -102,7 +102,7 @@ func TestFailedHandoffCostsTheStepNothing(t *testing.T) {
 		t.Run("cancelled "+cancelled, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.misbehave("no-document")
-				p, a, release := r.startHeldPipeline("@say The roof is mended.")
+				p, a, release := startHeldPipeline(r, "@say The roof is mended.")
 				id := r.requestHandoff(a.ID)
 				r.awaitNote(id, noteBusyPart)
 				switch cancelled {
@@ -110,17 +110,17 @@ func TestFailedHandoffCostsTheStepNothing(t *testing.T) {
 					release()
 					r.awaitFailure(id, daemon.Verifying, data.DocumentMissing)
 				case "in the turn":
-					r.cancelHandoff(a.ID, daemon.Instructing)
+					cancelHandoff(r, a.ID, daemon.Instructing)
 					release()
 				default:
 					r.misbehave("think=1m,no-document")
 					release()
 					r.awaitPhase(id, daemon.AwaitingDocument)
-					r.wantSteps(r.getPipeline(p.ID), "running pending")
-					r.cancelHandoff(a.ID, daemon.AwaitingDocument)
+					wantSteps(r, getPipeline(r, p.ID), "running pending")
+					cancelHandoff(r, a.ID, daemon.AwaitingDocument)
 					r.misbehave("no-document")
 				}
-				p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+				p = awaitPipeline(r, p.ID, daemon.PipelineDone)
 				if got := strings.TrimSpace(r.output(p, 1)); got != "The roof is mended." {
 					t.Errorf("step 1 left %q", got)
 				}
@@ -134,20 +134,20 @@ func TestFailedHandoffCostsTheStepNothing(t *testing.T) {
 }
 
 // startFailedAfterRecord creates a pipeline that failed because its first agent's successor failed.
-func (r *rig) startFailedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.Handoff) {
+func startFailedAfterRecord(r *rig) (p daemon.Pipeline, a daemon.Agent, h daemon.Handoff) {
 	r.t.Helper()
-	p, a, release := r.startHeldPipeline("")
+	p, a, release := startHeldPipeline(r, "")
 	id := r.requestHandoff(a.ID)
 	r.awaitNote(id, noteBusyPart)
 	r.misbehave("crash-at-start")
 	release()
 	h = r.awaitFailure(id, daemon.AwaitingRegistration, "successor_gone")
-	p = r.awaitPipeline(p.ID, daemon.PipelineFailed)
+	p = awaitPipeline(r, p.ID, daemon.PipelineFailed)
 	want := fmt.Sprintf("its handoff %d failed in phase awaiting_registration", id)
 	if !strings.Contains(said(p.Error), want) || !strings.Contains(p.Hint, fmt.Sprintf("`understudy pipeline resume %d` goes on with what that recorded", p.ID)) {
 		r.t.Errorf("pipeline failed with %q, hint %q", said(p.Error), p.Hint)
 	}
-	r.awaitPipelineFailure(p.ID, 1, said(p.Error))
+	awaitPipelineFailure(r, p.ID, 1, said(p.Error))
 	r.misbehave("")
 	return p, a, h
 }
@@ -156,35 +156,35 @@ func (r *rig) startFailedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h dae
 // predecessor, and the successor may read it.
 func TestSuccessorCanReadALongTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		leaving := r.gateAtOutput()
-		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		leaving := gateAtOutput(r)
+		writeTemplate(r, "two", "developer", "reviewer | prompt: Look. @say Fine.")
 		r.start()
 		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000) + " "
 		if len(prompt) < 200_000 {
 			t.Fatalf("%d bytes", len(prompt))
 		}
 		r.misbehave("think=5s")
-		p := r.startPipeline("two", prompt)
-		a := r.awaitWorkingAgent(p.ID, 1)
+		p := startPipeline(r, "two", prompt)
+		a := awaitWorkingAgent(r, p.ID, 1)
 		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
 		r.misbehave("")
 		h := r.awaitPhase(id, daemon.Completed)
 		leaving.await(t)
 		next, path := *h.SuccessorID, r.dir.Launch(*h.SuccessorID)+"/task.md"
-		if text := r.systemPrompt(next); !strings.Contains(text, "What it was asked to do stands in "+path) {
+		if text := systemPrompt(r, next); !strings.Contains(text, "What it was asked to do stands in "+path) {
 			t.Errorf("successor knows\n%s", text)
 		}
 		if r.readFile(path) != prompt {
 			t.Error("the file does not hold the prompt byte for byte")
 		}
-		argv := r.launchFile(next).Argv
+		argv := launchFile(r, next).Argv
 		settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
 		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
 			t.Errorf("settings do not allow %s:\n%s", rule, settings)
 		}
 		leaving.goOn()
-		r.wantContinued(p.ID, a, h)
+		wantContinued(r, p.ID, a, h)
 	})
 }
 
@@ -192,10 +192,10 @@ func TestSuccessorCanReadALongTask(t *testing.T) {
 // anew. Otherwise the step could never be done.
 func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		p, a, h := r.startFailedAfterRecord()
+		p, a, h := startFailedAfterRecord(r)
 		r.misbehave("crash-at-start")
-		r.resumePipeline(p.ID, false)
-		r.awaitPipelineThat(p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
+		resumePipeline(r, p.ID, false)
+		awaitPipelineThat(r, p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
 		r.awaitPhase(h.ID, daemon.Failed)
 		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
 		wantConflict(t, err, "pipeline_failed")
@@ -203,8 +203,8 @@ func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 			t.Errorf("retry: %v, want %s named", err, want)
 		}
 		r.misbehave("")
-		r.resumePipeline(p.ID, false)
-		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		resumePipeline(r, p.ID, false)
+		p = awaitPipeline(r, p.ID, daemon.PipelineDone)
 		ids := p.Steps[0].AgentIDs
 		if len(ids) != 4 || len(r.successors(a.ID)) != 2 {
 			t.Fatalf("step 1 was worked on by %v, want two successors of %d and one anew", ids, a.ID)
@@ -212,10 +212,10 @@ func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 		if b := r.getAgent(ids[3]); b.PreviousAgentID != nil || b.Generation != 1 {
 			t.Errorf("agent %+v, want one anew", b)
 		}
-		r.wantOnlyPrompt(ids[3], r.stepInput(p.ID, 1))
+		wantOnlyPrompt(r, ids[3], stepInput(r, p.ID, 1))
 		if h := r.getHandoff(h.ID); h.Phase != daemon.Failed {
 			t.Errorf("handoff is %s", h.Phase)
 		}
-		r.wantAtMostLive(1)
+		wantAtMostLive(r, 1)
 	})
 }

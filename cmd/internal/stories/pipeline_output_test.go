@@ -12,16 +12,16 @@ import (
 
 // wantStoredOutput fails unless the step's output is exactly this text, in the API and in the database, and was
 // recorded once.
-func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
+func wantStoredOutput(r *rig, p daemon.Pipeline, n int, want string) {
 	r.t.Helper()
 	if got := r.output(p, n); got != want {
 		r.t.Errorf("step %d left %.500q (%d bytes), want %.500q (%d bytes)", n, got, len(got), want, len(want))
 	}
-	out, ids := r.storedOutput(p, n), p.Steps[n-1].AgentIDs
+	out, ids := storedOutput(r, p, n), p.Steps[n-1].AgentIDs
 	if out.ContentMD != want || out.AgentID != ids[len(ids)-1] {
 		r.t.Errorf("stored output of step %d: %.500q of agent %d, want %.500q of %d", n, out.ContentMD, out.AgentID, want, ids[len(ids)-1])
 	}
-	recorded := slices.DeleteFunc(r.outputEvents(p.ID), func(e event.Event) bool {
+	recorded := slices.DeleteFunc(outputEvents(r, p.ID), func(e event.Event) bool {
 		return *e.StepID != p.Steps[n-1].ID
 	})
 	if len(recorded) != 1 {
@@ -31,9 +31,9 @@ func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
 
 // outputEvents lists the events of the pipeline's outputs, in order. A handoff between the agents of a step has such an event
 // as well, with the handoff's id.
-func (r *rig) outputEvents(id int64) []event.Event {
+func outputEvents(r *rig, id int64) []event.Event {
 	r.t.Helper()
-	return slices.DeleteFunc(r.pipelineEvents(id, "handoff_created"), func(e event.Event) bool { return e.HandoffID != nil })
+	return slices.DeleteFunc(pipelineEvents(r, id, "handoff_created"), func(e event.Event) bool { return e.HandoffID != nil })
 }
 
 // otherWarnings is what a pipeline is warned of, without outputs that have none of the four headings.
@@ -42,7 +42,7 @@ func otherWarnings(p daemon.Pipeline) []string {
 }
 
 // storedOutput is the output of a step as the database has it.
-func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
+func storedOutput(r *rig, p daemon.Pipeline, n int) daemon.StepHandoff {
 	r.t.Helper()
 	store := r.database()
 	stored, err := store.Pipeline(r.t.Context(), p.ID)
@@ -55,11 +55,11 @@ func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
 // TestStepOutputIsRecordedOnce: The output has its structured fields, its times and its events.
 func TestStepOutputIsRecordedOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("two", "developer | description: The roof. | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: "+quoted("Look. @say Fine."))
+		writeTemplate(r, "two", "developer | description: The roof. | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: "+quoted("Look. @say Fine."))
 		r.start()
-		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
-		r.wantStoredOutput(p, 1, structured)
-		r.wantStoredOutput(p, 2, "Fine.")
+		p := awaitPipeline(r, startPipeline(r, "two", "Mend the roof.").ID, daemon.PipelineDone)
+		wantStoredOutput(r, p, 1, structured)
+		wantStoredOutput(r, p, 2, "Fine.")
 		m := p.Steps[0].LatestHandoff.Metadata
 		if m == nil || said(m.WhatWasDone) != "The roof is mended." || said(m.DecisionsMade) != "- Slate: it lasts\n- No gutter: too dear" ||
 			said(m.OpenQuestions) != "Who pays?" || said(m.NextAgentContext) != "Look at the chimney." {
@@ -68,10 +68,10 @@ func TestStepOutputIsRecordedOnce(t *testing.T) {
 		if m := p.Steps[1].LatestHandoff.Metadata; m != nil {
 			t.Errorf("metadata %+v of a text without fields", m)
 		}
-		if m := r.storedOutput(p, 1).Metadata; m == nil || said(m.WhatWasDone) != "The roof is mended." || said(m.OpenQuestions) != "Who pays?" {
+		if m := storedOutput(r, p, 1).Metadata; m == nil || said(m.WhatWasDone) != "The roof is mended." || said(m.OpenQuestions) != "Who pays?" {
 			t.Errorf("stored metadata %+v", m)
 		}
-		if m := r.storedOutput(p, 2).Metadata; m != nil {
+		if m := storedOutput(r, p, 2).Metadata; m != nil {
 			t.Errorf("stored metadata %+v of step 2", m)
 		}
 		last := *p.StartedAt
@@ -89,13 +89,13 @@ func TestStepOutputIsRecordedOnce(t *testing.T) {
 		if p.FinishedAt == nil || p.FinishedAt.Before(last) || p.CurrentAgentID != nil || !slices.Equal(p.Warnings, []string{"Step 2 (reviewer) left none of the four headings: its final message is passed on as it is."}) {
 			t.Errorf("pipeline %+v", p)
 		}
-		r.wantAudit(p, "pipeline_created", "step_running 1", "handoff_created 1", "handoff_extracted 1", "step_done 1",
+		wantAudit(r, p, "pipeline_created", "step_running 1", "handoff_created 1", "handoff_extracted 1", "step_done 1",
 			"step_running 2", "handoff_created 2", "handoff_extraction_failed 2", "step_done 2", "pipeline_done")
 	})
 }
 
 // wantAudit fails unless these are the events of the pipeline and its steps, in order, each with the step's number.
-func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
+func wantAudit(r *rig, p daemon.Pipeline, want ...string) {
 	r.t.Helper()
 	number := map[int64]int{}
 	for i, s := range p.Steps {
@@ -126,11 +126,11 @@ func TestTranscriptReplacesAMissingFinalMessage(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.misbehave(behaviour)
-				r.writeTemplate("two", "developer | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: Look. @say Fine.")
+				writeTemplate(r, "two", "developer | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: Look. @say Fine.")
 				r.start()
-				p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
-				r.wantStoredOutput(p, 1, structured)
-				r.wantStoredOutput(p, 2, "Fine.")
+				p := awaitPipeline(r, startPipeline(r, "two", "Mend the roof.").ID, daemon.PipelineDone)
+				wantStoredOutput(r, p, 1, structured)
+				wantStoredOutput(r, p, 2, "Fine.")
 				if len(otherWarnings(p)) > 0 || p.Steps[0].LatestHandoff.Metadata == nil {
 					t.Errorf("warnings %q, metadata %+v", p.Warnings, p.Steps[0].LatestHandoff.Metadata)
 				}
@@ -144,22 +144,22 @@ func TestTranscriptReplacesAMissingFinalMessage(t *testing.T) {
 func TestEmptyStepOutputIsAWarning(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.misbehave("developer-:no-final-text")
-		r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
+		writeTemplate(r, "two", "developer", "reviewer | prompt: Look closely.")
 		r.start()
-		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
-		r.wantSteps(p, "done done")
-		r.wantStoredOutput(p, 1, "")
+		p := awaitPipeline(r, startPipeline(r, "two", "Mend the roof.").ID, daemon.PipelineDone)
+		wantSteps(r, p, "done done")
+		wantStoredOutput(r, p, 1, "")
 		if p.Steps[0].LatestHandoff.Metadata != nil {
 			t.Errorf("metadata %+v of nothing", p.Steps[0].LatestHandoff.Metadata)
 		}
 		if w := otherWarnings(p); len(w) != 1 || !strings.Contains(w[0], "Step 1 (developer) left nothing") {
 			t.Errorf("warnings %q", p.Warnings)
 		}
-		if text := r.awaitPipelineAlert(p.ID, "step_output_empty"); !strings.Contains(text, fmt.Sprintf("understudy agent show %d", p.Steps[0].AgentIDs[0])) {
+		if text := awaitPipelineAlert(r, p.ID, "step_output_empty"); !strings.Contains(text, fmt.Sprintf("understudy agent show %d", p.Steps[0].AgentIDs[0])) {
 			t.Errorf("operator was told %q", text)
 		}
-		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], "Look closely.\n\n## Original request\n\nMend the roof.")
-		r.wantAudit(p, "pipeline_created", "step_running 1", "handoff_created 1", "step_output_empty 1", "handoff_extraction_failed 1", "step_done 1",
+		wantOnlyPrompt(r, p.Steps[1].AgentIDs[0], "Look closely.\n\n## Original request\n\nMend the roof.")
+		wantAudit(r, p, "pipeline_created", "step_running 1", "handoff_created 1", "step_output_empty 1", "handoff_extraction_failed 1", "step_done 1",
 			"step_running 2", "handoff_created 2", "handoff_extraction_failed 2", "step_done 2", "pipeline_done")
 	})
 }

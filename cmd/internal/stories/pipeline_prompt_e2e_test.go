@@ -15,15 +15,15 @@ import (
 // TestLongPipelinePromptStandsInAFile: The agent may read that file. It holds the prompt byte for byte.
 func TestLongPipelinePromptStandsInAFile(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("one", "developer")
+		writeTemplate(r, "one", "developer")
 		r.start()
 		r.misbehave("no-stop")
 		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 3500) + " "
 		if len(prompt) <= 120_000 {
 			t.Fatalf("%d bytes", len(prompt))
 		}
-		p := r.startPipeline("one", prompt)
-		a := r.awaitPipelineThat(p.ID, "the end of a turn that nobody tells of", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "Esc") })
+		p := startPipeline(r, "one", prompt)
+		a := awaitPipelineThat(r, p.ID, "the end of a turn that nobody tells of", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "Esc") })
 		agent := a.Steps[0].AgentIDs[0]
 		got := r.told(agent)
 		path := r.dir.Launch(agent) + "/task.md"
@@ -33,13 +33,13 @@ func TestLongPipelinePromptStandsInAFile(t *testing.T) {
 		if r.readFile(path) != prompt {
 			t.Error("the file does not hold the prompt byte for byte")
 		}
-		argv := r.launchFile(agent).Argv
+		argv := launchFile(r, agent).Argv
 		settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
 		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
 			t.Errorf("settings do not allow %s:\n%s", rule, settings)
 		}
 		r.misbehave("")
 		r.personTypes(agent, "read it", tmux.Enter)
-		r.awaitPipeline(p.ID, daemon.PipelineDone)
+		awaitPipeline(r, p.ID, daemon.PipelineDone)
 	})
 }

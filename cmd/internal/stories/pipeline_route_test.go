@@ -14,21 +14,21 @@ import (
 
 // reviewed writes a template in which a reviewer sends the work back to a developer, in two rounds at most, until the file of
 // the verdict says something else. It returns a function that writes the verdict.
-func (r *rig) reviewed() (verdict func(string)) {
+func reviewed(r *rig) (verdict func(string)) {
 	r.t.Helper()
 	file := filepath.Join(filepath.Dir(r.root), "verdict")
 	verdict = func(text string) {
 		r.t.Helper()
-		r.writeFile(file, "## What Was Done\n\nLooked.\n\n## Verdict\n\n"+text+"\n")
+		writeFile(r, file, "## What Was Done\n\nLooked.\n\n## Verdict\n\n"+text+"\n")
 	}
 	verdict("**Changes requested.** The gutters leak.")
-	r.writeTemplate("reviewed", "developer | prompt: "+quoted("Work. @say ## What Was Done\n\nMended."), "reviewer | prompt: "+quoted("Look. @raw "+file)+
+	writeTemplate(r, "reviewed", "developer | prompt: "+quoted("Work. @say ## What Was Done\n\nMended."), "reviewer | prompt: "+quoted("Look. @raw "+file)+
 		` | next: {when: "Verdict: changes requested", goto: developer} | max_rounds: 2`, "tester | prompt: Try it. @say Fine.")
 	return verdict
 }
 
 // wantRounds fails unless the pipeline's steps are these: number in the template, round, status.
-func (r *rig) wantRounds(p daemon.Pipeline, want ...string) {
+func wantRounds(r *rig, p daemon.Pipeline, want ...string) {
 	r.t.Helper()
 	var got []string
 	for i, s := range p.Steps {
@@ -46,17 +46,17 @@ func (r *rig) wantRounds(p daemon.Pipeline, want ...string) {
 // two rounds a person decides about a third, in which the review is content.
 func TestReviewSendsWorkBackUntilAPersonDecides(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		verdict := r.reviewed()
+		verdict := reviewed(r)
 		r.start()
-		id := r.startPipeline("reviewed", "Mend the roof.").ID
-		p := r.awaitPipelineThat(id, "asks for a third round", func(p daemon.Pipeline) bool {
+		id := startPipeline(r, "reviewed", "Mend the roof.").ID
+		p := awaitPipelineThat(r, id, "asks for a third round", func(p daemon.Pipeline) bool {
 			if len(p.Steps) > 7 {
 				t.Fatalf("the pipeline has begun a round more than a person has allowed: %s", stepStatuses(p))
 			}
 			return p.Status == daemon.PipelineWaiting
 		})
-		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 pending", "2.3 pending", "3.1 pending")
-		told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1)
+		wantRounds(r, p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 pending", "2.3 pending", "3.1 pending")
+		told := awaitPipelineTold(r, id, "pipeline_waiting_for_approval", 1)
 		for _, want := range []string{"step 5 (developer)", "step 4 (reviewer) has sent the work back in round 2 of at most 2",
 			fmt.Sprintf("`understudy pipeline approve %d`", id), fmt.Sprintf("`understudy pipeline resume %d --skip`", id)} {
 			if !strings.Contains(told, want) {
@@ -67,10 +67,10 @@ func TestReviewSendsWorkBackUntilAPersonDecides(t *testing.T) {
 			t.Errorf("warnings %q", p.Warnings)
 		}
 		verdict("Ready.")
-		r.approvePipeline(id, "the last time")
-		p = r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 done", "2.3 done", "3.1 done")
-		r.wantOneAgentPerStep(p)
+		approvePipeline(r, id, "the last time")
+		p = awaitPipeline(r, id, daemon.PipelineDone)
+		wantRounds(r, p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 done", "2.3 done", "3.1 done")
+		wantOneAgentPerStep(r, p)
 		for i, s := range p.Steps[1:] {
 			by := ""
 			if s.Number == 1 {
@@ -82,26 +82,26 @@ func TestReviewSendsWorkBackUntilAPersonDecides(t *testing.T) {
 		}
 		r.wantTold(p.Steps[2].AgentIDs[0], "## Handoff from previous step (reviewer)")
 		r.wantTold(p.Steps[4].AgentIDs[0], "[Approval note: the last time]")
-		r.wantPipelineEvents(id, "step_routed", 2)
-		r.wantPipelineEvents(id, "step_done", 7)
+		wantPipelineEvents(r, id, "step_routed", 2)
+		wantPipelineEvents(r, id, "step_done", 7)
 	})
 }
 
 // TestRejectedRoundIsSkipped: a person rejects a further round, and resumes the pipeline without it.
 func TestRejectedRoundIsSkipped(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.reviewed()
+		reviewed(r)
 		r.start()
-		id := r.startPipeline("reviewed", "Mend the roof.").ID
-		r.awaitPipeline(id, daemon.PipelineWaiting)
+		id := startPipeline(r, "reviewed", "Mend the roof.").ID
+		awaitPipeline(r, id, daemon.PipelineWaiting)
 		p, err := r.client.RejectPipeline(t.Context(), id, pipelines.Decision{Comment: "enough"})
 		if err != nil || !strings.Contains(p.Hint, "--skip") {
 			t.Fatalf("rejected: %v, hint %q", err, p.Hint)
 		}
-		r.resumePipeline(id, true)
-		p = r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 skipped", "2.3 skipped", "3.1 done")
-		r.wantOneAgentPerStep(p)
+		resumePipeline(r, id, true)
+		p = awaitPipeline(r, id, daemon.PipelineDone)
+		wantRounds(r, p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 skipped", "2.3 skipped", "3.1 done")
+		wantOneAgentPerStep(r, p)
 		if from := p.Steps[6].CameFrom; from == nil || *from != p.Steps[4].ID {
 			t.Errorf("to the last step led %v, want the step that was skipped, %d", from, p.Steps[4].ID)
 		}
@@ -112,22 +112,22 @@ func TestRejectedRoundIsSkipped(t *testing.T) {
 func TestRuleLeadsForward(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		say := quoted("Work. @say ## Verdict\n\nTrivial, nothing to review.")
-		r.writeTemplate("short", "developer | prompt: "+say+" | next: [{when: {heading: Verdict, contains: trivial}, goto: 3}, {when: {heading: Verdict, contains: nothing}, goto: 1}]",
+		writeTemplate(r, "short", "developer | prompt: "+say+" | next: [{when: {heading: Verdict, contains: trivial}, goto: 3}, {when: {heading: Verdict, contains: nothing}, goto: 1}]",
 			"reviewer", "tester | prompt: Try it. @say Fine.")
 		r.start()
-		p := r.awaitPipeline(r.startPipeline("short", "Mend the roof.").ID, daemon.PipelineDone)
-		r.wantRounds(p, "1.1 done", "2.1 skipped", "3.1 done")
+		p := awaitPipeline(r, startPipeline(r, "short", "Mend the roof.").ID, daemon.PipelineDone)
+		wantRounds(r, p, "1.1 done", "2.1 skipped", "3.1 done")
 		if s := p.Steps[2]; s.CameFrom == nil || *s.CameFrom != p.Steps[0].ID || s.CameBy != "Verdict: trivial" {
 			t.Errorf("to step 3 led %v by %q", s.CameFrom, s.CameBy)
 		}
-		r.wantOneAgentPerStep(p)
+		wantOneAgentPerStep(r, p)
 	})
 }
 
 // TestTemplateWithAWrongRuleIsRefused: a rule that leads nowhere is found when the file is read, with its line.
 func TestTemplateWithAWrongRuleIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("wrong", "developer | next: {when: \"Verdict: bad\", goto: nobody}")
+		writeTemplate(r, "wrong", "developer | next: {when: \"Verdict: bad\", goto: nobody}")
 		r.start()
 		_, err := r.client.CreatePipeline(t.Context(), pipelines.NewPipeline{Template: "wrong", Title: "a test", Prompt: "x", Cwd: r.work})
 		var told *daemon.Error

@@ -16,14 +16,14 @@ import (
 func TestPipelineFeedsEachStepToTheNext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
+	writeTemplate(r, "two", "developer", "reviewer | prompt: Look closely.")
 	r.start()
-	p := r.startPipeline("two", "Mend the roof.")
+	p := startPipeline(r, "two", "Mend the roof.")
 	if p.Status != daemon.PipelineRunning || len(p.Steps) != 2 {
 		t.Errorf("a new pipeline is %s with %d steps", p.Status, len(p.Steps))
 	}
-	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-	r.wantSteps(p, "done done")
+	p = awaitPipeline(r, p.ID, daemon.PipelineDone)
+	wantSteps(r, p, "done done")
 	first, second := p.Steps[0].AgentIDs[0], p.Steps[1].AgentIDs[0]
 	r.wantTold(first, "Mend the roof.")
 	if out := p.Steps[0].LatestHandoff; out == nil || out.ContentMD == "" {
@@ -42,39 +42,39 @@ const another = "---\nname: %s\ndescription: Somebody else.\n---\n\nSomething el
 // TestPipelineKeepsItsTemplateAndPersonas: Later changes of the template and the personas do not change the pipeline.
 func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		file, release := r.newHoldFile()
-		r.writeTemplate("three", "developer | prompt: Work. @hold "+file, "reviewer-ada-1 | prompt: Look. | description: The eye.", "tester | prompt: Try.")
+		file, release := newHoldFile(r)
+		writeTemplate(r, "three", "developer | prompt: Work. @hold "+file, "reviewer-ada-1 | prompt: Look. | description: The eye.", "tester | prompt: Try.")
 		r.start()
-		p := r.startPipeline("three", "Mend the roof. @report")
-		first := r.awaitWorkingAgent(p.ID, 1)
+		p := startPipeline(r, "three", "Mend the roof. @report")
+		first := awaitWorkingAgent(r, p.ID, 1)
 
 		r.wantTold(first.ID, "Mend the roof.")
-		text := r.systemPrompt(first.ID)
-		for _, part := range []string{strings.TrimSpace(r.awaitSkill(con, "")), "You are step 1 of 3", `"a test"`} {
+		text := systemPrompt(r, first.ID)
+		for _, part := range []string{strings.TrimSpace(awaitSkill(r, con, "")), "You are step 1 of 3", `"a test"`} {
 			if !strings.Contains(text, part) {
 				t.Errorf("step 1 knows\n%s\nwant %q", text, part)
 			}
 		}
 		skills := map[string]string{}
 		for _, slug := range []string{"reviewer-ada-1", "tester-kit-1"} {
-			skills[slug] = strings.TrimSpace(r.awaitSkill(slug, ""))
-			r.writeFile(filepath.Join(r.dir.Persona(slug), "skill.md"), fmt.Sprintf(another, slug))
-			r.awaitSkill(slug, "Something else")
+			skills[slug] = strings.TrimSpace(awaitSkill(r, slug, ""))
+			writeFile(r, filepath.Join(r.dir.Persona(slug), "skill.md"), fmt.Sprintf(another, slug))
+			awaitSkill(r, slug, "Something else")
 		}
 		if _, err := r.client.ArchivePersona(t.Context(), "tester-kit-1"); err != nil {
 			t.Fatal(err)
 		}
-		r.writeTemplate("three", "tester | prompt: Another.")
-		r.awaitTemplate("three", func(t api.Template) bool { return len(t.Steps) == 1 })
+		writeTemplate(r, "three", "tester | prompt: Another.")
+		awaitTemplate(r, "three", func(t api.Template) bool { return len(t.Steps) == 1 })
 		release()
 
-		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-		r.wantSteps(p, "done done done")
+		p = awaitPipeline(r, p.ID, daemon.PipelineDone)
+		wantSteps(r, p, "done done done")
 		for i, want := range []struct{ slug, told, place string }{
 			{"reviewer-ada-1", "Look.", "You are step 2 of 3"}, {"tester-kit-1", "Try.", "You are step 3 of 3"},
 		} {
 			id := p.Steps[i+1].AgentIDs[0]
-			if text := r.systemPrompt(id); !strings.Contains(text, skills[want.slug]) || strings.Contains(text, "Something else") || !strings.Contains(text, want.place) {
+			if text := systemPrompt(r, id); !strings.Contains(text, skills[want.slug]) || strings.Contains(text, "Something else") || !strings.Contains(text, want.place) {
 				t.Errorf("step %d knows\n%s\nwant the skill of %s as it was", i+2, text, want.slug)
 			}
 			if got := r.told(id)[0]; !strings.Contains(got, "\n\n"+want.told+"\n\n## Original request\n\nMend the roof.") {
@@ -84,14 +84,14 @@ func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 				t.Errorf("step %d: agent %+v", i+2, a)
 			}
 		}
-		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); !strings.Contains(text, "The eye.") {
+		if text := systemPrompt(r, p.Steps[1].AgentIDs[0]); !strings.Contains(text, "The eye.") {
 			t.Errorf("step 2 does not know its part:\n%s", text)
 		}
 	})
 }
 
 // awaitTemplate waits until ok returns true for the daemon's template.
-func (r *rig) awaitTemplate(name string, ok func(api.Template) bool) (found api.Template) {
+func awaitTemplate(r *rig, name string, ok func(api.Template) bool) (found api.Template) {
 	r.t.Helper()
 	r.await("template "+name, func() (bool, string) {
 		list, err := r.client.Templates(r.t.Context())
@@ -110,14 +110,14 @@ func (r *rig) awaitTemplate(name string, ok func(api.Template) bool) (found api.
 // with the missing persona's name, and a resume goes on once there is a persona.
 func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("cast", "developer | prompt: Work. @say Done.", "plumber", "tester")
+		writeTemplate(r, "cast", "developer | prompt: Work. @say Done.", "plumber", "tester")
 		r.start()
-		p := r.startPipeline("cast", "Mend the roof.")
+		p := startPipeline(r, "cast", "Mend the roof.")
 		if p.Steps[1].Persona != nil || said(p.Steps[0].Persona) != con {
 			t.Errorf("a new pipeline is played by %q and %q", said(p.Steps[0].Persona), said(p.Steps[1].Persona))
 		}
-		p = r.awaitPipelineFailure(p.ID, 2, "Persona \"plumber\" does not exist, as a slug or as a role: `understudy persona list` shows those that do")
-		r.wantSteps(p, "done failed pending")
+		p = awaitPipelineFailure(r, p.ID, 2, "Persona \"plumber\" does not exist, as a slug or as a role: `understudy persona list` shows those that do")
+		wantSteps(r, p, "done failed pending")
 		if !strings.Contains(p.Hint, "understudy persona add") || len(p.Steps[1].AgentIDs) != 0 {
 			t.Errorf("hint %q, agents %v", p.Hint, p.Steps[1].AgentIDs)
 		}
@@ -125,15 +125,15 @@ func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.resumePipeline(p.ID, false)
-		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-		r.wantSteps(p, "done done done")
+		resumePipeline(r, p.ID, false)
+		p = awaitPipeline(r, p.ID, daemon.PipelineDone)
+		wantSteps(r, p, "done done done")
 		if said(p.Steps[1].Persona) != added.Slug || p.Error != nil || p.Hint != "" || len(p.Steps[0].AgentIDs) != 1 {
 			t.Errorf("pipeline %+v: want step 2 by %s", p, added.Slug)
 		}
-		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); !strings.Contains(text, "You mend pipes.") {
+		if text := systemPrompt(r, p.Steps[1].AgentIDs[0]); !strings.Contains(text, "You mend pipes.") {
 			t.Errorf("step 2 knows\n%s", text)
 		}
-		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], r.output(p, 1))
+		wantOnlyPrompt(r, p.Steps[1].AgentIDs[0], r.output(p, 1))
 	})
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // startWorked starts an agent that has done a turn, so that its session has a conversation.
-func (r *rig) startWorked(persona string) daemon.Agent {
+func startWorked(r *rig, persona string) daemon.Agent {
 	r.t.Helper()
-	return r.doTurn(r.startAgent(persona).ID, "Find out why the tests are slow")
+	return doTurn(r, r.startAgent(persona).ID, "Find out why the tests are slow")
 }
 
 // awaitTmuxEnds waits until the agents have ended with their tmux server.
-func (r *rig) awaitTmuxEnds(ids ...int64) {
+func awaitTmuxEnds(r *rig, ids ...int64) {
 	r.t.Helper()
 	for _, id := range ids {
 		if a := r.awaitState(id, daemon.Ended); *a.EndReason != "tmux_server_gone" {
@@ -32,7 +32,7 @@ func (r *rig) awaitTmuxEnds(ids ...int64) {
 }
 
 // wantResumed checks that exactly one agent has opened the session of an agent again, and returns that agent.
-func (r *rig) wantResumed(old daemon.Agent) daemon.Agent {
+func wantResumed(r *rig, old daemon.Agent) daemon.Agent {
 	r.t.Helper()
 	next := r.successors(old.ID)
 	if len(next) != 1 {
@@ -50,14 +50,14 @@ func (r *rig) wantResumed(old daemon.Agent) daemon.Agent {
 func TestResumeAllAfterTheTmuxServer(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a, b, mute, stopped := r.startWorked(con), r.startWorked(""), r.startAgent(""), r.startWorked("")
+		a, b, mute, stopped := startWorked(r, con), startWorked(r, ""), r.startAgent(""), startWorked(r, "")
 		r.stopAgent(stopped.ID, false)
 		r.awaitState(stopped.ID, daemon.Ended)
-		out := r.startWorked("reviewer-ada-1")
+		out := startWorked(r, "reviewer-ada-1")
 		r.misbehave("think=1h")
 		h := r.awaitPhase(r.requestHandoff(out.ID), daemon.AwaitingDocument)
-		r.killTmux()
-		r.awaitTmuxEnds(a.ID, b.ID, mute.ID, out.ID)
+		killTmux(r)
+		awaitTmuxEnds(r, a.ID, b.ID, mute.ID, out.ID)
 		r.misbehave("") // not before: the agent may read it only now, and write its document in its last moment
 		r.awaitPhase(h.ID, daemon.Failed)
 		type answer struct {
@@ -86,7 +86,7 @@ func TestResumeAllAfterTheTmuxServer(t *testing.T) {
 			}
 		}
 		for _, old := range []daemon.Agent{a, b} {
-			r.wantResumed(old)
+			wantResumed(r, old)
 			if n := len(slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s != fmt.Sprintf("%d goes on", old.ID) })); n != 1 {
 				t.Errorf("%d answers say that agent %d goes on: %q", n, old.ID, said)
 			}
@@ -110,9 +110,9 @@ func TestResumeAllAfterTheTmuxServer(t *testing.T) {
 func TestTurnThatBrokeOff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a, b := r.startWorked(con), r.startWorked("tester-kit-1")
+		a, b := startWorked(r, con), startWorked(r, "tester-kit-1")
 		r.holdTurn(a.ID, "a long one")
-		r.killTmux()
+		killTmux(r)
 		for _, old := range []daemon.Agent{a, b} {
 			r.awaitState(old.ID, daemon.Ended)
 			next, err := r.client.ResumeAgent(t.Context(), old.ID)
@@ -137,7 +137,7 @@ func TestTurnThatBrokeOff(t *testing.T) {
 func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		h, _, old := r.handOver(r.startWorked(con).ID)
+		h, _, old := handOver(r, startWorked(r, con).ID)
 		r.stopAgent(old.ID, false)
 		old = r.awaitState(old.ID, daemon.Ended)
 		if err := os.Truncate(*old.TranscriptPath, 0); err != nil {
@@ -150,7 +150,7 @@ func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
 		if next = r.awaitState(next.ID, daemon.Ended); !strings.HasPrefix(*next.EndReason, "conversation_gone; its pane shows ‹error: no conversation found") {
 			t.Errorf("agent %d ended by %q", next.ID, *next.EndReason)
 		}
-		r.wantAlerts(next.ID, "agent_ended", 1, "start anew in "+r.work+" with `understudy agent start developer-con-1`, which is pointed to the persona's last document, "+h.FilePath)
+		wantAlerts(r, next.ID, "agent_ended", 1, "start anew in "+r.work+" with `understudy agent start developer-con-1`, which is pointed to the persona's last document, "+h.FilePath)
 		_, err = r.client.ResumeAgent(t.Context(), old.ID)
 		wantCode(t, err, "conversation_gone")
 		if again := r.successors(old.ID); len(again) != 1 {
@@ -168,19 +168,19 @@ func TestDaemonResumesByItself(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Resume = true
 		r.start()
-		a, b, mute, stopped, crashed := r.startWorked(con), r.startWorked(""), r.startAgent(""), r.startWorked(""), r.startWorked("")
+		a, b, mute, stopped, crashed := startWorked(r, con), startWorked(r, ""), r.startAgent(""), startWorked(r, ""), startWorked(r, "")
 		r.stopAgent(stopped.ID, false)
 		r.awaitState(stopped.ID, daemon.Ended)
-		r.killAgent(crashed.ID)
+		killAgent(r, crashed.ID)
 		r.awaitState(crashed.ID, daemon.Ended)
-		r.awaitNotification(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == crashed.ID })
+		awaitNotification(r, func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == crashed.ID })
 		r.halt()
-		r.killTmux()
+		killTmux(r)
 		pass(5 * time.Minute)
 		r.start()
 		pass(time.Minute)
-		first, second := r.wantResumed(a), r.wantResumed(b)
-		told := r.messages("operator_notified")
+		first, second := wantResumed(r, a), wantResumed(r, b)
+		told := messages(r, "operator_notified")
 		want := fmt.Sprintf(" The daemon has opened 2 sessions again: agent %d (%s) as %d, %d (%s) as %d.", a.ID, a.Name, first.ID, b.ID, b.Name, second.ID)
 		if len(told) != 2 || !strings.Contains(told[1], want) || strings.Contains(told[1], "Open sessions again") ||
 			!strings.Contains(told[1], fmt.Sprintf("Start anew, for want of a session: agent %d,", mute.ID)) {
@@ -190,7 +190,7 @@ func TestDaemonResumesByItself(t *testing.T) {
 		r.start()
 		pass(time.Minute)
 		for _, old := range []daemon.Agent{a, b} {
-			r.wantResumed(old)
+			wantResumed(r, old)
 		}
 		for _, old := range []daemon.Agent{mute, stopped, crashed} {
 			if n := len(r.successors(old.ID)); n != 0 {
@@ -198,7 +198,7 @@ func TestDaemonResumesByItself(t *testing.T) {
 			}
 		}
 		r.halt()
-		r.killTmux()
+		killTmux(r)
 		pass(time.Second)
 		for range 2 {
 			r.start()
@@ -235,10 +235,10 @@ func TestResumptionGoesOnAfterAKill(t *testing.T) {
 		}}).start()
 		var all []daemon.Agent
 		for range 6 {
-			all = append(all, r.startWorked(""))
+			all = append(all, startWorked(r, ""))
 		}
 		r.halt()
-		r.killTmux()
+		killTmux(r)
 		pass(time.Second)
 		r.start()
 		r.await("the commit that fails", func() (bool, string) { return opened.Load() == 2, "" })
@@ -246,7 +246,7 @@ func TestResumptionGoesOnAfterAKill(t *testing.T) {
 		r.start()
 		pass(time.Minute)
 		for _, old := range all {
-			r.wantResumed(old)
+			wantResumed(r, old)
 		}
 	})
 }

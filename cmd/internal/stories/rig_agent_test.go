@@ -19,7 +19,7 @@ const (
 )
 
 // awaitSkill waits until the persona's skill contains the part, and returns the skill.
-func (r *rig) awaitSkill(slug, part string) (skill string) {
+func awaitSkill(r *rig, slug, part string) (skill string) {
 	r.t.Helper()
 	r.await("skill of "+slug, func() (bool, string) {
 		full, err := r.client.Persona(r.t.Context(), slug)
@@ -30,7 +30,7 @@ func (r *rig) awaitSkill(slug, part string) (skill string) {
 }
 
 // newestAgent is the agent that was created last.
-func (r *rig) newestAgent() daemon.Agent {
+func newestAgent(r *rig) daemon.Agent {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
 	if err != nil || len(list) == 0 {
@@ -44,7 +44,7 @@ const noteBusyPart = "the agent is in a turn"
 
 const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
 
-func (r *rig) spoolHooks(list ...hooks.Envelope) {
+func spoolHooks(r *rig, list ...hooks.Envelope) {
 	r.t.Helper()
 	for _, env := range list {
 		if err := hooks.OpenSpool(r.dir.Spool()).Put(env); err != nil {
@@ -54,7 +54,7 @@ func (r *rig) spoolHooks(list ...hooks.Envelope) {
 }
 
 // wantComposer fails unless the agent's composer holds exactly this text.
-func (r *rig) wantComposer(agentID int64, draft string) {
+func wantComposer(r *rig, agentID int64, draft string) {
 	r.t.Helper()
 	if s := claude.Runtime.ReadScreen(runtimes.View{Text: r.shown(agentID)}); s.Draft != draft {
 		r.t.Errorf("composer of agent %d holds %q, want %q", agentID, s.Draft, draft)
@@ -62,10 +62,10 @@ func (r *rig) wantComposer(agentID int64, draft string) {
 }
 
 // wantInterrupted waits until the agent ends, and fails unless its turn was interrupted first.
-func (r *rig) wantInterrupted(agentID int64) {
+func wantInterrupted(r *rig, agentID int64) {
 	r.t.Helper()
 	r.awaitState(agentID, daemon.Ended)
-	r.wantStopStages(agentID, daemon.StopBreak, daemon.StopAsked)
+	wantStopStages(r, agentID, daemon.StopBreak, daemon.StopAsked)
 	for _, e := range r.transcript(agentID) {
 		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
 			return
@@ -83,7 +83,7 @@ func wantNoFile(t testing.TB, path string) {
 }
 
 // wantNoPanes waits until the rig's tmux server has no pane.
-func (r *rig) wantNoPanes() {
+func wantNoPanes(r *rig) {
 	r.t.Helper()
 	r.await("the end of all panes", func() (bool, string) {
 		panes, err := r.tmux.List(r.t.Context())
@@ -92,7 +92,7 @@ func (r *rig) wantNoPanes() {
 }
 
 // wantOnlyPrompt fails unless the agent was told only this text, and only its exit command was typed.
-func (r *rig) wantOnlyPrompt(agentID int64, want string) {
+func wantOnlyPrompt(r *rig, agentID int64, want string) {
 	r.t.Helper()
 	if got := r.told(agentID); len(got) != 1 || got[0] != want {
 		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
@@ -101,16 +101,16 @@ func (r *rig) wantOnlyPrompt(agentID int64, want string) {
 	r.wantKinds(agentID, daemon.KindExit)
 }
 
-func (r *rig) wantStopStages(agentID int64, want ...daemon.StopStage) {
+func wantStopStages(r *rig, agentID int64, want ...daemon.StopStage) {
 	r.t.Helper()
-	got := r.stopStages(agentID)
+	got := stopStages(r, agentID)
 	if !slices.EqualFunc(got, want, func(g string, w daemon.StopStage) bool { return g == string(w) }) {
 		r.t.Errorf("agent %d was stopped by %v, want %v", agentID, got, want)
 	}
 }
 
 // stopStages lists the rungs of the stop ladder that the daemon has used on the agent.
-func (r *rig) stopStages(agentID int64) []string {
+func stopStages(r *rig, agentID int64) []string {
 	r.t.Helper()
 	var out []string
 	for _, e := range r.agentEvents(agentID, "agent_stopping") {
@@ -121,7 +121,7 @@ func (r *rig) stopStages(agentID int64) []string {
 }
 
 // systemPrompt is the agent's system prompt: what it knew before its first prompt.
-func (r *rig) systemPrompt(agentID int64) string {
+func systemPrompt(r *rig, agentID int64) string {
 	r.t.Helper()
 	for _, e := range r.transcript(agentID) {
 		if text, ok := e.Content.(string); ok && e.Subtype == "append_system_prompt" {
@@ -133,7 +133,7 @@ func (r *rig) systemPrompt(agentID int64) string {
 }
 
 // cancelHandoff cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
-func (r *rig) cancelHandoff(agentID int64, in daemon.Phase) daemon.Handoff {
+func cancelHandoff(r *rig, agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *rig) cancelHandoff(agentID int64, in daemon.Phase) daemon.Handoff {
 }
 
 // answers lists what the agent said, oldest first.
-func (r *rig) answers(agentID int64) []string {
+func answers(r *rig, agentID int64) []string {
 	r.t.Helper()
 	var out []string
 	for _, e := range r.transcript(agentID) {

@@ -10,19 +10,19 @@ import (
 )
 
 // notificationsOf keeps, of these notifications, those that tell of the event.
-func (r *rig) notificationsOf(e event.Event, told []event.Event) []event.Event {
+func notificationsOf(r *rig, e event.Event, told []event.Event) []event.Event {
 	r.t.Helper()
 	return slices.DeleteFunc(told, func(n event.Event) bool { return field(r.t, n, "event_id") != float64(e.ID) })
 }
 
 // notifications lists all notifications.
-func (r *rig) notifications() []event.Event {
+func notifications(r *rig) []event.Event {
 	r.t.Helper()
 	return r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" })
 }
 
 // messages lists the messages of all events of a type.
-func (r *rig) messages(typ event.Type) (out []string) {
+func messages(r *rig, typ event.Type) (out []string) {
 	r.t.Helper()
 	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == typ }) {
 		out = append(out, fmt.Sprint(field(r.t, e, "message")))
@@ -31,7 +31,7 @@ func (r *rig) messages(typ event.Type) (out []string) {
 }
 
 // awaitAlert waits until the operator was notified of the handoff's last event of a type.
-func (r *rig) awaitAlert(handoffID int64, typ string) {
+func awaitAlert(r *rig, handoffID int64, typ string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("handoff %d: operator told of %s", handoffID, typ), func() (bool, string) {
 		about := r.handoffEvents(handoffID, typ)
@@ -39,15 +39,15 @@ func (r *rig) awaitAlert(handoffID int64, typ string) {
 			return false, "no such event"
 		}
 		last := about[len(about)-1]
-		return len(r.notificationsOf(last, r.handoffEvents(handoffID, "operator_notified"))) > 0, fmt.Sprintf("event %d: nobody was told", last.ID)
+		return len(notificationsOf(r, last, r.handoffEvents(handoffID, "operator_notified"))) > 0, fmt.Sprintf("event %d: nobody was told", last.ID)
 	})
 }
 
 // awaitNotification waits until the operator got a notification for which of returns true, and returns its event.
-func (r *rig) awaitNotification(of func(event.Event) bool) (told event.Event) {
+func awaitNotification(r *rig, of func(event.Event) bool) (told event.Event) {
 	r.t.Helper()
 	r.await("operator told", func() (bool, string) {
-		list := r.notifications()
+		list := notifications(r)
 		i := slices.IndexFunc(list, of)
 		if i >= 0 {
 			told = list[i]
@@ -59,7 +59,7 @@ func (r *rig) awaitNotification(of func(event.Event) bool) (told event.Event) {
 
 // wantAlerts fails unless the agent has n events of the type, each an alert whose sentence contains the part and of
 // which the operator was notified.
-func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
+func wantAlerts(r *rig, agentID int64, typ string, n int, part string) {
 	r.t.Helper()
 	about := r.agentEvents(agentID, typ)
 	if len(about) != n {
@@ -70,13 +70,13 @@ func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
 			r.t.Errorf("%s: %q, want a sentence with %q", typ, text, part)
 		}
 		r.await("operator told of "+typ, func() (bool, string) {
-			return len(r.notificationsOf(e, r.notifications())) > 0, fmt.Sprintf("event %d", e.ID)
+			return len(notificationsOf(r, e, notifications(r))) > 0, fmt.Sprintf("event %d", e.ID)
 		})
 	}
 }
 
 // awaitAlertEvent waits until the event log has an alert of the type.
-func (r *rig) awaitAlertEvent(typ string) {
+func awaitAlertEvent(r *rig, typ string) {
 	r.t.Helper()
 	r.await(typ, func() (bool, string) {
 		events, err := r.events(context.Background())
@@ -86,15 +86,15 @@ func (r *rig) awaitAlertEvent(typ string) {
 
 // awaitPipelineAlert waits until the operator was notified once of the pipeline's only event of a type. It returns the
 // event's sentence.
-func (r *rig) awaitPipelineAlert(id int64, typ string) (text string) {
+func awaitPipelineAlert(r *rig, id int64, typ string) (text string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: operator told of %s", id, typ), func() (bool, string) {
-		about := r.pipelineEvents(id, typ)
+		about := pipelineEvents(r, id, typ)
 		if len(about) != 1 {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}
 		text, _ = field(r.t, about[0], "message").(string)
-		told := r.notificationsOf(about[0], r.notifications())
+		told := notificationsOf(r, about[0], notifications(r))
 		return len(told) == 1, fmt.Sprintf("told %d times", len(told))
 	})
 	return text
@@ -102,14 +102,14 @@ func (r *rig) awaitPipelineAlert(id int64, typ string) (text string) {
 
 // awaitPipelineTold waits until the operator was notified of the pipeline's n-th event of a type, counted from 1, and
 // returns the notification's message.
-func (r *rig) awaitPipelineTold(id int64, typ string, n int) (message string) {
+func awaitPipelineTold(r *rig, id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: operator told of %s %d", id, typ, n), func() (bool, string) {
-		about := r.pipelineEvents(id, typ)
+		about := pipelineEvents(r, id, typ)
 		if len(about) < n {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}
-		told := r.notificationsOf(about[n-1], r.pipelineEvents(id, "operator_notified"))
+		told := notificationsOf(r, about[n-1], pipelineEvents(r, id, "operator_notified"))
 		if len(told) == 0 {
 			return false, "nobody was told"
 		}
@@ -121,10 +121,10 @@ func (r *rig) awaitPipelineTold(id int64, typ string, n int) (message string) {
 
 // awaitPipelineEvents waits until the event log has n events of a type about the pipeline, and returns the message of
 // the last one. The operator gets one notification for several events that come close together.
-func (r *rig) awaitPipelineEvents(id int64, typ string, n int) (message string) {
+func awaitPipelineEvents(r *rig, id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {
-		about := r.pipelineEvents(id, typ)
+		about := pipelineEvents(r, id, typ)
 		if len(about) < n {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}

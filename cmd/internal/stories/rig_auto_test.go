@@ -28,7 +28,7 @@ type forks struct {
 }
 
 // recordForks makes each daemon that starts from now on record its one-shots.
-func (r *rig) recordForks() *forks {
+func recordForks(r *rig) *forks {
 	f := &forks{}
 	r.around(func(cfg *engine.Config) {
 		run := cfg.OneShot
@@ -44,7 +44,7 @@ func (r *rig) recordForks() *forks {
 
 // countLooks counts how often the daemon has looked at everything that is due for an agent. It counts the last look,
 // at the open deliveries.
-func (r *rig) countLooks() *atomic.Int64 {
+func countLooks(r *rig) *atomic.Int64 {
 	var n atomic.Int64
 	r.around(func(cfg *engine.Config) {
 		cfg.Store = &lookedAt{Store: cfg.Store, n: &n}
@@ -74,14 +74,14 @@ func (f *forks) prompts() []string {
 }
 
 // recordForkPIDs makes forks that hang write their process ids into the returned file.
-func (r *rig) recordForkPIDs() (file string) {
+func recordForkPIDs(r *rig) (file string) {
 	file = filepath.Join(filepath.Dir(r.root), "fork.pid")
 	r.cfg.Environ = append(r.cfg.Environ, "SCRIPTED_AGENT_PIDFILE="+file)
 	return file
 }
 
 // awaitFork waits until a fork hangs. It returns the ids of its process and of the processes that it started.
-func (r *rig) awaitFork(file string) (pids []int) {
+func awaitFork(r *rig, file string) (pids []int) {
 	r.t.Helper()
 	r.await("a fork that runs", func() (bool, string) {
 		b, err := os.ReadFile(file)
@@ -101,11 +101,11 @@ func (r *rig) awaitFork(file string) (pids []int) {
 }
 
 // wantEndedWithin fails unless all processes end within the limit.
-func (r *rig) wantEndedWithin(limit time.Duration, pids ...int) {
+func wantEndedWithin(r *rig, limit time.Duration, pids ...int) {
 	r.t.Helper()
 	asked := time.Now()
 	for _, pid := range pids {
-		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !r.alive(pid), "it runs" })
+		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !alive(r, pid), "it runs" })
 	}
 	if took := time.Since(asked); took > limit {
 		r.t.Errorf("processes %v ended after %s, want at most %s", pids, took, limit)
@@ -113,7 +113,7 @@ func (r *rig) wantEndedWithin(limit time.Duration, pids ...int) {
 }
 
 // requestGenerate requests a handoff in mode generate.
-func (r *rig) requestGenerate(agentID int64, focus string) int64 {
+func requestGenerate(r *rig, agentID int64, focus string) int64 {
 	r.t.Helper()
 	in, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *rig) requestGenerate(agentID int64, focus string) int64 {
 
 // awaitGenerationFailure waits until the generation fails. It checks the contract's exact sentence, the hint, and the
 // alert, which holds both. Nothing may be recorded.
-func (r *rig) awaitGenerationFailure(id int64, code, message string) daemon.Handoff {
+func awaitGenerationFailure(r *rig, id int64, code, message string) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Failed)
 	if h.Error == nil || h.Error.Phase != daemon.Generating || string(h.Error.Code) != code || h.Error.Message != message {
@@ -135,7 +135,7 @@ func (r *rig) awaitGenerationFailure(id int64, code, message string) daemon.Hand
 			r.t.Errorf("hint %q does not name %s", h.Error.Hint, part)
 		}
 	}
-	r.awaitAlert(id, "handoff_failed")
+	awaitAlert(r, id, "handoff_failed")
 	if told := field(r.t, r.handoffEvents(id, "handoff_failed")[0], "message"); told != message+"; "+h.Error.Hint+"." {
 		r.t.Errorf("operator was told %q, want the failure and its hint", told)
 	}
@@ -146,14 +146,14 @@ func (r *rig) awaitGenerationFailure(id int64, code, message string) daemon.Hand
 }
 
 // doTurn has the agent do a turn and waits until it ends.
-func (r *rig) doTurn(agentID int64, text string) daemon.Agent {
+func doTurn(r *rig, agentID int64, text string) daemon.Agent {
 	r.t.Helper()
 	r.awaitVerdict(agentID, r.sendMessage(agentID, text).ID, daemon.Submitted)
 	return r.awaitState(agentID, daemon.Idle)
 }
 
 // awaitTokens waits until the daemon knows that the agent's context holds so many tokens.
-func (r *rig) awaitTokens(agentID, tokens int64) daemon.ContextUse {
+func awaitTokens(r *rig, agentID, tokens int64) daemon.ContextUse {
 	r.t.Helper()
 	a := r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool {
 		return a.Context != nil && a.Context.Tokens == tokens
@@ -162,22 +162,22 @@ func (r *rig) awaitTokens(agentID, tokens int64) daemon.ContextUse {
 }
 
 // fillContext has the agent do a turn that leaves so many tokens in its context.
-func (r *rig) fillContext(agentID, tokens int64) daemon.ContextUse {
+func fillContext(r *rig, agentID, tokens int64) daemon.ContextUse {
 	r.t.Helper()
 	r.awaitVerdict(agentID, r.sendMessage(agentID, fmt.Sprintf("go on @tokens %d", tokens)).ID, daemon.Submitted)
-	use := r.awaitTokens(agentID, tokens)
+	use := awaitTokens(r, agentID, tokens)
 	r.awaitState(agentID, daemon.Idle)
 	return use
 }
 
 // enableAuto turns on automatic handoffs.
-func (r *rig) enableAuto() *rig {
+func enableAuto(r *rig) *rig {
 	r.cfg.Settings.Handoff.Auto.Enabled = true
 	return r
 }
 
 // backdateRegistration moves the agent's registration ten minutes into the past.
-func (r *rig) backdateRegistration(agentID int64) {
+func backdateRegistration(r *rig, agentID int64) {
 	r.t.Helper()
 	store := r.database()
 	r.await("the ten minutes committed", func() (bool, string) {
@@ -196,7 +196,7 @@ func (r *rig) backdateRegistration(agentID int64) {
 }
 
 // handoffsOf lists the agent's handoffs, oldest first.
-func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
+func handoffsOf(r *rig, agentID int64) []daemon.Handoff {
 	r.t.Helper()
 	store := r.database()
 	list, err := store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100})
@@ -208,22 +208,22 @@ func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
 
 // wantHandoffs fails unless the agent has had n handoffs. It first gives an idle agent a turn: the daemon types that
 // only after it has looked at everything else that is due.
-func (r *rig) wantHandoffs(agentID int64, n int) {
+func wantHandoffs(r *rig, agentID int64, n int) {
 	r.t.Helper()
 	if r.getAgent(agentID).State == daemon.Idle {
-		r.doTurn(agentID, "and now?")
+		doTurn(r, agentID, "and now?")
 	}
-	if got := r.handoffsOf(agentID); len(got) != n {
+	if got := handoffsOf(r, agentID); len(got) != n {
 		r.t.Errorf("agent %d: %d handoffs, want %d: %+v\n%s", agentID, len(got), n, got, r.report())
 	}
 }
 
 // awaitAutomatic waits for the first handoff that the daemon requested by itself.
-func (r *rig) awaitAutomatic(agentID int64) daemon.Handoff {
+func awaitAutomatic(r *rig, agentID int64) daemon.Handoff {
 	r.t.Helper()
 	var list []daemon.Handoff
 	r.await(fmt.Sprintf("agent %d: handoff without being asked", agentID), func() (bool, string) {
-		list = r.handoffsOf(agentID)
+		list = handoffsOf(r, agentID)
 		return len(list) > 0, fmt.Sprintf("%+v", r.getAgent(agentID).Context)
 	})
 	if list[0].Reason != daemon.ReasonContext {
@@ -233,7 +233,7 @@ func (r *rig) awaitAutomatic(agentID int64) daemon.Handoff {
 }
 
 // wantTiers fails unless the agent's context came into exactly these tiers, with one event each.
-func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
+func wantTiers(r *rig, agentID int64, want ...daemon.Tier) {
 	r.t.Helper()
 	var got []daemon.Tier
 	for _, e := range r.agentEvents(agentID, "agent_context") {
@@ -246,14 +246,14 @@ func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
 }
 
 // settingsFile is the path of the scripted agents' settings. Their commands lie beside it.
-func (r *rig) settingsFile() string {
+func settingsFile(r *rig) string {
 	return filepath.Join(filepath.Dir(r.root), "home", ".claude", "settings.json")
 }
 
 // installCommand puts the command /handoff where the agents look for commands.
-func (r *rig) installCommand() hooks.SlashPlan {
+func installCommand(r *rig) hooks.SlashPlan {
 	r.t.Helper()
-	now, err := hooks.ReadSlash(r.settingsFile())
+	now, err := hooks.ReadSlash(settingsFile(r))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func (r *rig) appendLine(path string, line map[string]any) {
 }
 
 // newForeignHook makes a hook of an agent that a person started.
-func (r *rig) newForeignHook(a daemon.Agent, event string) hooks.Envelope {
+func newForeignHook(r *rig, a daemon.Agent, event string) hooks.Envelope {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{
 		"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd, "prompt": "x",
@@ -294,5 +294,5 @@ func (r *rig) newForeignHook(a daemon.Agent, event string) hooks.Envelope {
 		r.t.Fatal(err)
 	}
 	now := time.Now()
-	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: r.agentRow(a.ID).PID, Body: body}
+	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: agentRow(r, a.ID).PID, Body: body}
 }

@@ -79,7 +79,7 @@ type tab struct {
 }
 
 // openDashboard makes the rig listen for browsers, starts it, and signs a browser in. The rig must not be started yet.
-func (r *rig) openDashboard() *browser {
+func openDashboard(r *rig) *browser {
 	r.t.Helper()
 	chromium.start.Do(startChromium)
 	if chromium.err != nil {

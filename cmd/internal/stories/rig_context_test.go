@@ -20,7 +20,7 @@ import (
 // What a handoff passes on, as the operator and the successor read it.
 
 // talk sends the agent one text after the other and waits after each until its turn ends.
-func (r *rig) talk(agentID int64, texts ...string) {
+func talk(r *rig, agentID int64, texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
 		before := len(r.agentEvents(agentID, "agent_idle"))
@@ -33,14 +33,14 @@ func (r *rig) talk(agentID int64, texts ...string) {
 }
 
 // handOver hands an agent over. It returns the handoff, its context file, and the successor after it has taken over.
-func (r *rig) handOver(agentID int64) (daemon.Handoff, contextFile, daemon.Agent) {
+func handOver(r *rig, agentID int64) (daemon.Handoff, contextFile, daemon.Agent) {
 	r.t.Helper()
 	h := r.awaitPhase(r.requestHandoff(agentID), daemon.Completed)
-	return h, r.contextOf(h), r.awaitTakeover(h)
+	return h, contextOf(r, h), awaitTakeover(r, h)
 }
 
 // awaitTakeover waits until the successor has answered the injection prompt, and returns it.
-func (r *rig) awaitTakeover(h daemon.Handoff) daemon.Agent {
+func awaitTakeover(r *rig, h daemon.Handoff) daemon.Agent {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d has taken over", *h.SuccessorID), func() (bool, string) {
 		return len(r.agentEvents(*h.SuccessorID, "agent_idle")) > 0, "no turn has ended"
@@ -110,7 +110,7 @@ func parseContext(t testing.TB, text string) contextFile {
 
 // contextOf reads a handoff's context file. It checks that the API, the checksum, the record's copy and the metrics
 // agree with it.
-func (r *rig) contextOf(h daemon.Handoff) contextFile {
+func contextOf(r *rig, h daemon.Handoff) contextFile {
 	r.t.Helper()
 	text := r.readFile(*h.ContextPath)
 	if b, err := r.client.ContextFile(r.t.Context(), h.ID); err != nil || string(b) != text {
@@ -119,7 +119,7 @@ func (r *rig) contextOf(h daemon.Handoff) contextFile {
 	if sum := sha256.Sum256([]byte(text)); *h.ContextChecksum != hex.EncodeToString(sum[:]) {
 		r.t.Errorf("handoff %d: checksum %s is not that of %s", h.ID, *h.ContextChecksum, *h.ContextPath)
 	}
-	if rec := r.recordOf(h.ID); rec.Context != text || rec.Document != r.readFile(h.FilePath) {
+	if rec := recordOf(r, h.ID); rec.Context != text || rec.Document != r.readFile(h.FilePath) {
 		r.t.Errorf("handoff %d: the record holds another document or context file:\n%+v", h.ID, rec)
 	}
 	if h.Degraded {
@@ -135,7 +135,7 @@ func (r *rig) contextOf(h daemon.Handoff) contextFile {
 }
 
 // recordOf reads the handoff's record.
-func (r *rig) recordOf(handoffID int64) daemon.Record {
+func recordOf(r *rig, handoffID int64) daemon.Record {
 	r.t.Helper()
 	store := r.database()
 	rec, err := store.Record(r.t.Context(), handoffID)
@@ -146,7 +146,7 @@ func (r *rig) recordOf(handoffID int64) daemon.Record {
 }
 
 // writtenByTool is the content that the agent gave its Write tool for a path, as its transcript shows it.
-func (r *rig) writtenByTool(agentID int64, path string) string {
+func writtenByTool(r *rig, agentID int64, path string) string {
 	r.t.Helper()
 	for _, e := range r.transcript(agentID) {
 		blocks, _ := e.Message.Content.([]any)
@@ -163,7 +163,7 @@ func (r *rig) writtenByTool(agentID int64, path string) string {
 }
 
 // wantStored fails unless exactly these fields are stored. nil means no fields at all.
-func (r *rig) wantStored(handoffID int64, want map[string]any) {
+func wantStored(r *rig, handoffID int64, want map[string]any) {
 	r.t.Helper()
 	store := r.database()
 	h, err := store.Handoff(r.t.Context(), handoffID)
@@ -193,7 +193,7 @@ func sectionOf(t testing.TB, document, heading string) string {
 }
 
 // wantPayload fails unless the handoff has exactly one event of the type, with exactly this payload.
-func (r *rig) wantPayload(handoffID int64, typ string, want map[string]any) {
+func wantPayload(r *rig, handoffID int64, typ string, want map[string]any) {
 	r.t.Helper()
 	events := r.handoffEvents(handoffID, typ)
 	if len(events) != 1 {
@@ -209,7 +209,7 @@ func (r *rig) wantPayload(handoffID int64, typ string, want map[string]any) {
 }
 
 // wantWarned fails unless the operator and the successor were given exactly one warning for each part, in any order.
-func (r *rig) wantWarned(h daemon.Handoff, c contextFile, parts ...string) {
+func wantWarned(r *rig, h daemon.Handoff, c contextFile, parts ...string) {
 	r.t.Helper()
 	for _, told := range [][]string{h.Warnings, c.warnings} {
 		if len(told) != len(parts) {
@@ -225,7 +225,7 @@ func (r *rig) wantWarned(h daemon.Handoff, c contextFile, parts ...string) {
 }
 
 // keepLog makes the daemon log one JSON object a line into the returned buffer. Call it before start.
-func (r *rig) keepLog() *cmdtest.Printed {
+func keepLog(r *rig) *cmdtest.Printed {
 	b := &cmdtest.Printed{}
 	r.cfg.Log = slog.New(slog.NewJSONHandler(b, nil))
 	return b

@@ -11,7 +11,7 @@ import (
 )
 
 // startAgents starts n agents and waits until each is idle.
-func (r *rig) startAgents(n int) []int64 {
+func startAgents(r *rig, n int) []int64 {
 	r.t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
@@ -29,7 +29,7 @@ func (r *rig) startAgents(n int) []int64 {
 
 // handOverAtOnce hands over all agents at once and returns how long that took, by the times in the rows. It replaces
 // the ids by those of the successors. meanwhile runs until the last handoff has completed.
-func (r *rig) handOverAtOnce(ids []int64, meanwhile func(stop <-chan struct{})) time.Duration {
+func handOverAtOnce(r *rig, ids []int64, meanwhile func(stop <-chan struct{})) time.Duration {
 	r.t.Helper()
 	handoffs := make([]int64, len(ids))
 	for i, id := range ids {

@@ -90,6 +90,6 @@ func beVictim(t *testing.T) {
 // killed ends the agent's process, which nobody asked for, and waits until the daemon has seen it.
 func (r *rig) killed(id int64) daemon.Agent {
 	r.t.Helper()
-	r.killAgent(id)
+	killAgent(r, id)
 	return r.awaitState(id, daemon.Ended)
 }

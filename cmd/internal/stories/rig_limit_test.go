@@ -14,7 +14,7 @@ import (
 const fallback = "claude-work"
 
 // onLimit sets what daemons that start from now on do at a limit.
-func (r *rig) onLimit(do daemon.LimitAction, fallback ...string) *rig {
+func onLimit(r *rig, do daemon.LimitAction, fallback ...string) *rig {
 	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(do), fallback
 	for _, name := range fallback {
 		r.cfg.Settings.Runtimes[name] = serve.RuntimeSettings{Command: r.cfg.Settings.Runtimes["claude"].Command}
@@ -23,17 +23,17 @@ func (r *rig) onLimit(do daemon.LimitAction, fallback ...string) *rig {
 }
 
 // hitLimit has an agent hit a limit in its next turn, and waits until something is decided about that.
-func (r *rig) hitLimit(agentID int64, behaviour string) daemon.Agent {
+func hitLimit(r *rig, agentID int64, behaviour string) daemon.Agent {
 	r.t.Helper()
 	r.misbehave(behaviour)
 	r.awaitVerdict(agentID, r.sendMessage(agentID, "Find out why the tests are slow").ID, daemon.Submitted)
-	a := r.awaitDecided(agentID)
+	a := awaitDecided(r, agentID)
 	r.misbehave("")
 	return a
 }
 
 // awaitDecided waits until something is decided about an agent's limit.
-func (r *rig) awaitDecided(agentID int64) daemon.Agent {
+func awaitDecided(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
 	return r.awaitAgent(agentID, "a decision about its limit", func(a daemon.Agent) bool {
 		return a.State == daemon.Limited && a.Limit != nil && a.Limit.Do != daemon.LimitUndecided
@@ -41,7 +41,7 @@ func (r *rig) awaitDecided(agentID int64) daemon.Agent {
 }
 
 // goesOn lists the prompts after a limit that were queued for the agent, the oldest first.
-func (r *rig) goesOn(agentID int64) (list []daemon.Delivery) {
+func goesOn(r *rig, agentID int64) (list []daemon.Delivery) {
 	r.t.Helper()
 	for _, d := range r.deliveries(agentID) {
 		if d.Kind == daemon.KindGoOn {
@@ -52,7 +52,7 @@ func (r *rig) goesOn(agentID int64) (list []daemon.Delivery) {
 }
 
 // toldToGoOn counts the prompts after a limit that reached the agent.
-func (r *rig) toldToGoOn(agentID int64) (n int) {
+func toldToGoOn(r *rig, agentID int64) (n int) {
 	r.t.Helper()
 	for _, text := range r.told(agentID) {
 		if strings.HasPrefix(text, "Your usage limit has ended.") || strings.HasPrefix(text, "Your last turn ended with an error of the API") {

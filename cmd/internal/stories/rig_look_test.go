@@ -133,7 +133,7 @@ func (r *rig) sendMessage(agentID int64, text string) daemon.Delivery {
 // holdTurn begins a turn that goes on until release is called.
 func (r *rig) holdTurn(agentID int64, directive string) (release func()) {
 	r.t.Helper()
-	file, release := r.newHoldFile()
+	file, release := newHoldFile(r)
 	dl := r.sendMessage(agentID, directive+" @hold "+file)
 	r.awaitVerdict(agentID, dl.ID, daemon.Submitted)
 	return release
@@ -318,7 +318,7 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 	if n := len(h.Error.Message); strings.Count(h.Error.Message, "\n") > 0 || n == 0 || h.Error.Message[n-1] != '.' {
 		r.t.Errorf("failure %q is not one sentence", h.Error.Message)
 	}
-	r.awaitAlert(id, "handoff_failed")
+	awaitAlert(r, id, "handoff_failed")
 	return h
 }
 

@@ -33,7 +33,7 @@ type person struct {
 }
 
 // startPerson starts a session in a pane of this server. If the server is nil, or in memory, the session has no pane.
-func (r *rig) startPerson(server *tmux.Server) *person {
+func startPerson(r *rig, server *tmux.Server) *person {
 	r.t.Helper()
 	p := &person{r: r}
 	if r.memory != nil {
@@ -66,7 +66,7 @@ func (r *rig) startPerson(server *tmux.Server) *person {
 }
 
 // registerBySpool makes a session in a pane register by a spooled hook, as if no daemon had run when it started.
-func (r *rig) registerBySpool(session string, pane tmux.PaneInfo) daemon.Agent {
+func registerBySpool(r *rig, session string, pane tmux.PaneInfo) daemon.Agent {
 	r.t.Helper()
 	proc, err := tmux.FindProcess(pane.PID)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *rig) registerBySpool(session string, pane tmux.PaneInfo) daemon.Agent {
 		r.t.Fatal(err)
 	}
 	now := time.Now()
-	r.spoolHooks(hooks.Envelope{
+	spoolHooks(r, hooks.Envelope{
 		Key: hooks.NewKey(now), Event: "SessionStart", At: now, Body: body, Pane: pane.Pane, Tmux: fmt.Sprintf("%s,%d,0", pane.Socket, pane.ServerPID),
 		AgentPID: proc.PID, AgentStart: proc.Start, Boot: tmux.BootID(),
 	})
@@ -85,7 +85,7 @@ func (r *rig) registerBySpool(session string, pane tmux.PaneInfo) daemon.Agent {
 		list, err := r.client.Agents(r.t.Context(), allRows)
 		return err == nil && len(list) > 0 && *list[0].SessionID == session, ""
 	})
-	return r.newestAgent()
+	return newestAgent(r)
 }
 
 // sendHook has a child of the session send a hook that claims to come from this pane.
@@ -118,14 +118,14 @@ func (p *person) sendHook(event, session string, pane tmux.PaneInfo) {
 }
 
 // startForeignAgent has a person start an agent on a tmux server of their own, with our hooks installed.
-func (r *rig) startForeignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
+func startForeignAgent(r *rig, server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
 	r.t.Helper()
-	return r.startForeignAgentIn(server, filepath.Join(filepath.Dir(r.root), "home", ".claude"), "", args)
+	return startForeignAgentIn(r, server, filepath.Join(filepath.Dir(r.root), "home", ".claude"), "", args)
 }
 
 // startForeignAgentIn is startForeignAgent with the settings in a folder, and with the agent's command behind a prefix, such as
 // variables.
-func (r *rig) startForeignAgentIn(server *tmux.Server, config, prefix, args string) (daemon.Agent, tmux.PaneInfo) {
+func startForeignAgentIn(r *rig, server *tmux.Server, config, prefix, args string) (daemon.Agent, tmux.PaneInfo) {
 	r.t.Helper()
 	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
 		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
@@ -153,5 +153,5 @@ func (r *rig) startForeignAgentIn(server *tmux.Server, config, prefix, args stri
 		list, err := r.client.Agents(context.Background(), allRows)
 		return err == nil && len(list) > 0, ""
 	})
-	return r.newestAgent(), shell
+	return newestAgent(r), shell
 }

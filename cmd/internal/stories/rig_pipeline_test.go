@@ -15,7 +15,7 @@ import (
 
 // writeTemplate writes a pipeline template with one step for each string. Further keys of a step follow its agent:
 // "developer | approval: true | timeout: 0.5".
-func (r *rig) writeTemplate(name string, steps ...string) {
+func writeTemplate(r *rig, name string, steps ...string) {
 	r.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\nsteps:\n", name)
@@ -27,11 +27,11 @@ func (r *rig) writeTemplate(name string, steps ...string) {
 			fmt.Fprintf(&b, "%s %s\n", map[bool]string{true: "  -", false: "   "}[i == 0], field)
 		}
 	}
-	r.writeFile(filepath.Join(r.dir.Pipelines(), name+".yaml"), b.String())
+	writeFile(r, filepath.Join(r.dir.Pipelines(), name+".yaml"), b.String())
 }
 
 // writeFile writes a file and makes its folder.
-func (r *rig) writeFile(path, text string) {
+func writeFile(r *rig, path, text string) {
 	r.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
@@ -42,12 +42,12 @@ func (r *rig) writeFile(path, text string) {
 }
 
 // startPipeline creates a pipeline in the rig's working directory.
-func (r *rig) startPipeline(template, prompt string) daemon.Pipeline {
+func startPipeline(r *rig, template, prompt string) daemon.Pipeline {
 	r.t.Helper()
-	return r.createPipeline(pipelines.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
+	return createPipeline(r, pipelines.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
 }
 
-func (r *rig) createPipeline(in pipelines.NewPipeline) daemon.Pipeline {
+func createPipeline(r *rig, in pipelines.NewPipeline) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.CreatePipeline(r.t.Context(), in)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *rig) createPipeline(in pipelines.NewPipeline) daemon.Pipeline {
 	return p
 }
 
-func (r *rig) getPipeline(id int64) daemon.Pipeline {
+func getPipeline(r *rig, id int64) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.Pipeline(r.t.Context(), id)
 	if err != nil {
@@ -67,9 +67,9 @@ func (r *rig) getPipeline(id int64) daemon.Pipeline {
 
 // awaitPipeline waits until the pipeline has one of the statuses. It fails if the pipeline ends with any other
 // status.
-func (r *rig) awaitPipeline(id int64, statuses ...daemon.PipelineStatus) daemon.Pipeline {
+func awaitPipeline(r *rig, id int64, statuses ...daemon.PipelineStatus) daemon.Pipeline {
 	r.t.Helper()
-	return r.awaitPipelineThat(id, fmt.Sprint(statuses), func(p daemon.Pipeline) bool {
+	return awaitPipelineThat(r, id, fmt.Sprint(statuses), func(p daemon.Pipeline) bool {
 		if !p.Open() && !slices.Contains(statuses, p.Status) {
 			r.t.Fatalf("pipeline %d is %s, want %v: %s\n%s", id, p.Status, statuses, said(p.Error), r.report())
 		}
@@ -77,7 +77,7 @@ func (r *rig) awaitPipeline(id int64, statuses ...daemon.PipelineStatus) daemon.
 	})
 }
 
-func (r *rig) awaitPipelineThat(id int64, what string, ok func(daemon.Pipeline) bool) daemon.Pipeline {
+func awaitPipelineThat(r *rig, id int64, what string, ok func(daemon.Pipeline) bool) daemon.Pipeline {
 	r.t.Helper()
 	var p daemon.Pipeline
 	r.await(fmt.Sprintf("pipeline %d: %s", id, what), func() (bool, string) {
@@ -92,9 +92,9 @@ func (r *rig) awaitPipelineThat(id int64, what string, ok func(daemon.Pipeline) 
 }
 
 // awaitStep waits until step n, counted from 1, has the status. It returns the pipeline.
-func (r *rig) awaitStep(id int64, n int, status daemon.StepStatus) daemon.Pipeline {
+func awaitStep(r *rig, id int64, n int, status daemon.StepStatus) daemon.Pipeline {
 	r.t.Helper()
-	return r.awaitPipelineThat(id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
+	return awaitPipelineThat(r, id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
 }
 
 // stepStatuses is the statuses of a pipeline's steps in one line, as "done running pending".
@@ -107,7 +107,7 @@ func stepStatuses(p daemon.Pipeline) string {
 }
 
 // wantSteps fails unless the pipeline's steps have these statuses.
-func (r *rig) wantSteps(p daemon.Pipeline, want string) {
+func wantSteps(r *rig, p daemon.Pipeline, want string) {
 	r.t.Helper()
 	if got := stepStatuses(p); got != want {
 		r.t.Errorf("steps of pipeline %d are %q, want %q", p.ID, got, want)
@@ -122,7 +122,7 @@ func said(s *string) string {
 }
 
 // pipelineEvents lists the pipeline's events of a type, in order.
-func (r *rig) pipelineEvents(id int64, typ string) []event.Event {
+func pipelineEvents(r *rig, id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
 	events, err := store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000})
@@ -133,17 +133,17 @@ func (r *rig) pipelineEvents(id int64, typ string) []event.Event {
 }
 
 // newHoldFile returns a path for the directive @hold, and a function that makes the file.
-func (r *rig) newHoldFile() (path string, release func()) {
+func newHoldFile(r *rig) (path string, release func()) {
 	r.t.Helper()
 	path = filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", r.holds.Add(1)))
-	return path, func() { r.t.Helper(); r.writeFile(path, "") }
+	return path, func() { r.t.Helper(); writeFile(r, path, "") }
 }
 
 // awaitWorkingAgent waits until step n, counted from 1, has an agent in a turn. It returns the step's newest agent.
-func (r *rig) awaitWorkingAgent(id int64, n int) daemon.Agent {
+func awaitWorkingAgent(r *rig, id int64, n int) daemon.Agent {
 	r.t.Helper()
 	var a daemon.Agent
-	r.awaitPipelineThat(id, fmt.Sprintf("an agent in a turn of step %d", n), func(p daemon.Pipeline) bool {
+	awaitPipelineThat(r, id, fmt.Sprintf("an agent in a turn of step %d", n), func(p daemon.Pipeline) bool {
 		ids := p.Steps[n-1].AgentIDs
 		if p.Steps[n-1].Status != daemon.StepRunning || len(ids) == 0 {
 			return false
@@ -156,9 +156,9 @@ func (r *rig) awaitWorkingAgent(id int64, n int) daemon.Agent {
 
 // awaitPipelineFailure waits until the pipeline fails with this sentence at step n. It checks that the step has the
 // same sentence, and that the operator was told once, with what to do next.
-func (r *rig) awaitPipelineFailure(id int64, n int, sentence string) daemon.Pipeline {
+func awaitPipelineFailure(r *rig, id int64, n int, sentence string) daemon.Pipeline {
 	r.t.Helper()
-	p := r.awaitPipeline(id, daemon.PipelineFailed)
+	p := awaitPipeline(r, id, daemon.PipelineFailed)
 	s := p.Steps[n-1]
 	if said(p.Error) != sentence || said(s.Error) != sentence || s.Status != daemon.StepFailed || s.FinishedAt == nil || p.FinishedAt == nil {
 		r.t.Errorf("pipeline failed with %q, step with %q (%s), want %q\n%s", said(p.Error), said(s.Error), s.Status, sentence, r.report())
@@ -168,7 +168,7 @@ func (r *rig) awaitPipelineFailure(id int64, n int, sentence string) daemon.Pipe
 			r.t.Errorf("step %d is %s after the failure, with agents %v", n+i+1, s.Status, s.AgentIDs)
 		}
 	}
-	text := r.awaitPipelineAlert(id, "pipeline_failed")
+	text := awaitPipelineAlert(r, id, "pipeline_failed")
 	if want := fmt.Sprintf("understudy pipeline resume %d", id); !strings.Contains(text, sentence) || !strings.Contains(p.Hint, want) || !strings.Contains(text, want) {
 		r.t.Errorf("operator was told %q, hint %q: want the reason and `%s`", text, p.Hint, want)
 	}
@@ -176,7 +176,7 @@ func (r *rig) awaitPipelineFailure(id int64, n int, sentence string) daemon.Pipe
 }
 
 // stepInput is the stored prompt of a step's agent.
-func (r *rig) stepInput(id int64, n int) string {
+func stepInput(r *rig, id int64, n int) string {
 	r.t.Helper()
 	store := r.database()
 	p, err := store.Pipeline(r.t.Context(), id)
@@ -197,7 +197,7 @@ func (r *rig) output(p daemon.Pipeline, n int) string {
 }
 
 // agentRow reads an agent's row, with the fields that the API does not show.
-func (r *rig) agentRow(agentID int64) daemon.Agent {
+func agentRow(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
 	store := r.database()
 	a, err := store.Agent(r.t.Context(), agentID)
@@ -208,20 +208,20 @@ func (r *rig) agentRow(agentID int64) daemon.Agent {
 }
 
 // abortPipeline aborts a pipeline and checks the answer, which is the pipeline.
-func (r *rig) abortPipeline(id int64, steps string) daemon.Pipeline {
+func abortPipeline(r *rig, id int64, steps string) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.AbortPipeline(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatalf("abort: %v", err)
 	}
-	r.wantAborted(p, steps)
+	wantAborted(r, p, steps)
 	return p
 }
 
 // approvePipeline waits until the pipeline waits for approval, and approves it.
-func (r *rig) approvePipeline(id int64, comment string) daemon.Pipeline {
+func approvePipeline(r *rig, id int64, comment string) daemon.Pipeline {
 	r.t.Helper()
-	r.awaitPipeline(id, daemon.PipelineWaiting)
+	awaitPipeline(r, id, daemon.PipelineWaiting)
 	p, err := r.client.ApprovePipeline(r.t.Context(), id, pipelines.Decision{Comment: comment})
 	if err != nil {
 		r.t.Fatalf("approve: %v", err)
@@ -230,14 +230,14 @@ func (r *rig) approvePipeline(id int64, comment string) daemon.Pipeline {
 }
 
 // holdingStep returns a step for a template. Its agent's turn goes on until release is called.
-func (r *rig) holdingStep(agent string) (step string, release func()) {
+func holdingStep(r *rig, agent string) (step string, release func()) {
 	r.t.Helper()
-	file, release := r.newHoldFile()
+	file, release := newHoldFile(r)
 	return agent + " | prompt: Work. @hold " + file, release
 }
 
 // resumePipeline resumes a failed pipeline.
-func (r *rig) resumePipeline(id int64, skip bool) daemon.Pipeline {
+func resumePipeline(r *rig, id int64, skip bool) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
 	if err != nil {
@@ -251,7 +251,7 @@ const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
 
 // wantAtMostLive fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose
 // order is that of the commits.
-func (r *rig) wantAtMostLive(limit int) {
+func wantAtMostLive(r *rig, limit int) {
 	r.t.Helper()
 	live := map[int64]bool{}
 	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
@@ -269,7 +269,7 @@ func (r *rig) wantAtMostLive(limit int) {
 
 // wantOneAgentPerStep fails unless each step that was not skipped is done, had one agent that was told one text, and
 // left one output.
-func (r *rig) wantOneAgentPerStep(p daemon.Pipeline) {
+func wantOneAgentPerStep(r *rig, p daemon.Pipeline) {
 	r.t.Helper()
 	for i, s := range p.Steps {
 		if s.Status == daemon.StepSkipped {
@@ -283,15 +283,15 @@ func (r *rig) wantOneAgentPerStep(p daemon.Pipeline) {
 }
 
 // wantPipelineEvents fails unless the pipeline has this many events of a type.
-func (r *rig) wantPipelineEvents(id int64, typ string, want int) {
+func wantPipelineEvents(r *rig, id int64, typ string, want int) {
 	r.t.Helper()
-	if got := r.pipelineEvents(id, typ); len(got) != want {
+	if got := pipelineEvents(r, id, typ); len(got) != want {
 		r.t.Errorf("pipeline %d has %d events %s, want %d\n%s", id, len(got), typ, want, r.report())
 	}
 }
 
 // wantAborted fails unless the pipeline is aborted, with its running step, and its steps have these statuses.
-func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
+func wantAborted(r *rig, p daemon.Pipeline, steps string) {
 	r.t.Helper()
 	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
 		r.t.Errorf("aborted, pipeline %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
@@ -299,7 +299,7 @@ func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
 	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
 		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
 	}
-	r.wantSteps(p, steps)
+	wantSteps(r, p, steps)
 	for i, s := range p.Steps {
 		if s.Status == daemon.StepFailed && (said(s.Error) != "Pipeline aborted" || s.FinishedAt == nil) {
 			r.t.Errorf("step %d failed with %q at %v", i+1, said(s.Error), s.FinishedAt)

@@ -16,7 +16,7 @@ import (
 // Acts on processes and sockets. Each has a second way for a rig in memory.
 
 // alive reports whether the process exists.
-func (r *rig) alive(pid int) bool {
+func alive(r *rig, pid int) bool {
 	find := tmux.FindProcess
 	if r.memory != nil {
 		find = r.memory.table.Find
@@ -26,7 +26,7 @@ func (r *rig) alive(pid int) bool {
 }
 
 // workingDir is the directory in which the agent's process works.
-func (r *rig) workingDir(agentID int64) string {
+func workingDir(r *rig, agentID int64) string {
 	r.t.Helper()
 	pane := r.pane(agentID)
 	if r.memory != nil {
@@ -40,12 +40,12 @@ func (r *rig) workingDir(agentID int64) string {
 }
 
 // killAgent kills the process in the agent's pane.
-func (r *rig) killAgent(agentID int64) {
+func killAgent(r *rig, agentID int64) {
 	r.t.Helper()
-	r.killProcess(r.pane(agentID).PID)
+	killProcess(r, r.pane(agentID).PID)
 }
 
-func (r *rig) killProcess(pid int) {
+func killProcess(r *rig, pid int) {
 	r.t.Helper()
 	kill := func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 	if r.memory != nil {
@@ -57,7 +57,7 @@ func (r *rig) killProcess(pid int) {
 }
 
 // killTmux kills the rig's tmux server.
-func (r *rig) killTmux() {
+func killTmux(r *rig) {
 	if r.memory != nil {
 		r.memory.term.die()
 		return
@@ -73,7 +73,7 @@ func (r *rig) killTmux() {
 }
 
 // trySendHook sends a hook to the daemon.
-func (r *rig) trySendHook(env hooks.Envelope) (json.RawMessage, error) {
+func trySendHook(r *rig, env hooks.Envelope) (json.RawMessage, error) {
 	if r.memory != nil {
 		return r.memory.handleHook(r.t.Context(), r.memory.program(0), env)
 	}
@@ -81,9 +81,9 @@ func (r *rig) trySendHook(env hooks.Envelope) (json.RawMessage, error) {
 }
 
 // sendHook sends a hook and returns the daemon's answer. An error fails the test.
-func (r *rig) sendHook(env hooks.Envelope) string {
+func sendHook(r *rig, env hooks.Envelope) string {
 	r.t.Helper()
-	out, err := r.trySendHook(env)
+	out, err := trySendHook(r, env)
 	if err != nil {
 		r.t.Fatalf("hook %s: %v", env.Event, err)
 	}

@@ -56,7 +56,7 @@ var cast = []struct {
 }
 
 // stageScene puts a scene into the database of a rig whose daemon runs.
-func (r *rig) stageScene(say, write func(string) string) *scene {
+func stageScene(r *rig, say, write func(string) string) *scene {
 	r.t.Helper()
 	host, err := r.dir.HostID()
 	if err != nil {

@@ -33,7 +33,7 @@ type seat struct {
 }
 
 // sit runs understudy with the rig's data directory.
-func (r *rig) sit(terminal bool, args ...string) *seat {
+func sit(r *rig, terminal bool, args ...string) *seat {
 	r.t.Helper()
 	s := &seat{r: r, ended: make(chan struct{})}
 	args = append(args, "--data", r.root)
@@ -147,7 +147,7 @@ func (s *seat) wantEnd(code int, last ...string) {
 }
 
 // startSpokenTo is an agent that has something to hand off.
-func (r *rig) startSpokenTo() daemon.Agent {
+func startSpokenTo(r *rig) daemon.Agent {
 	r.t.Helper()
 	a := r.startAgent(con)
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Find out why the tests are slow").ID, daemon.Submitted)

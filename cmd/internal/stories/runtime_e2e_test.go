@@ -303,7 +303,7 @@ func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 		}
 		return complies(req)
 	})
-	h := r.awaitPhase(r.requestGenerate(a.ID, "Focus on the parser."), daemon.Completed)
+	h := r.awaitPhase(requestGenerate(r.rig, a.ID, "Focus on the parser."), daemon.Completed)
 	r.wantFollowed(h)
 	r.wantOnce("Answer with the handoff document itself")
 	copied := r.api.Await(r.t, "the copy", func(req claudetest.Request) bool {
@@ -386,8 +386,8 @@ func (r *runtimeRig) lastRequest() claudetest.Request {
 func (r *runtimeRig) wantExitedByItself(agentID int64) {
 	r.t.Helper()
 	a := r.awaitState(agentID, daemon.Ended)
-	r.wantStopStages(agentID, daemon.StopAsked)
-	if a.EndedAt == nil || r.agentRow(agentID).PID == 0 || r.alive(r.agentRow(agentID).PID) {
+	wantStopStages(r.rig, agentID, daemon.StopAsked)
+	if a.EndedAt == nil || agentRow(r.rig, agentID).PID == 0 || alive(r.rig, agentRow(r.rig, agentID).PID) {
 		r.t.Errorf("agent %+v has ended, want its process gone", a)
 	}
 }
@@ -402,10 +402,10 @@ func isKilledAndResumed(r *runtimeRig, a daemon.Agent) int64 {
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
 	r.awaitHooks(a.ID, hooks.StopFailure, failures+1)
 	r.hold(a.ID, "hold the door", "It is heavy, so very heavy.")
-	r.killProcess(r.agentRow(a.ID).PID)
+	killProcess(r.rig, agentRow(r.rig, a.ID).PID)
 	r.awaitState(a.ID, daemon.Ended)
 	r.api.Release()
-	r.awaitAlertEvent("agent_ended")
+	awaitAlertEvent(r.rig, "agent_ended")
 	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
 	if err != nil {
 		r.t.Fatal(err)
@@ -450,7 +450,7 @@ func becomesLimitedByRetries(r *runtimeRig, a daemon.Agent) int64 {
 	}
 	r.awaitAgent(a.ID, "the decision to end the turn", func(a daemon.Agent) bool { return a.Limit != nil })
 	now := r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
-	list := r.goesOn(a.ID)
+	list := goesOn(r.rig, a.ID)
 	if len(list) != 1 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted || now.Trouble != nil || now.LastMessage != "OK" {
 		r.t.Errorf("prompts after the limit: %+v; agent %+v", list, now)
 	}
@@ -492,15 +492,15 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 	if off := time.Unix(told.ResetsAt, 0).Sub(until).Abs(); r.limit == runtimes.UsageLimit && (r.untimed && told.ResetsAt != 0 || !r.untimed && off > time.Minute) {
 		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
 	}
-	r.awaitDecided(a.ID)
+	awaitDecided(r.rig, a.ID)
 	if _, err := r.client.DecideLimit(r.t.Context(), a.ID, limits.LimitDecision{Do: daemon.LimitHandOver, Runtime: r.secondAccount()}); err != nil {
 		r.t.Fatal(err)
 	}
-	h := r.awaitLimitHandoff(a.ID)
+	h := awaitLimitHandoff(r.rig, a.ID)
 	if h.WrittenBy != daemon.WrittenByFallback || h.Degraded || h.Structured == nil {
 		r.t.Errorf("handoff %+v, want a document of the second account", h)
 	}
-	if next := r.awaitTakeover(h); next.Runtime != r.secondAccount() {
+	if next := awaitTakeover(r.rig, h); next.Runtime != r.secondAccount() {
 		r.t.Errorf("successor on %s", next.Runtime)
 	}
 	r.wantUntouched(files)
@@ -581,7 +581,7 @@ func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) {
 // goesOnAfterADialog: a person allows a command. While it runs, the agent works and waits for nobody.
 func goesOnAfterADialog(r *runtimeRig, a daemon.Agent) int64 {
 	stops := len(r.tap.of(a.ID, hooks.Stop))
-	file, release := r.newHoldFile()
+	file, release := newHoldFile(r.rig)
 	r.api.SetScript(claudetest.Ask("hold the door", claudetest.Bash("until test -e "+file+"; do sleep 0.1; done; touch /nowhere/x", false), complies))
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "hold the door").ID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Waiting)

@@ -30,24 +30,24 @@ var round = []string{"claude", "codex", "opencode", "gemini", "omp", "claude"}
 func TestRound(t *testing.T) {
 	t.Parallel()
 	r := newRoundRig(t)
-	child := r.startDaemonChild()
+	child := startDaemonChild(r.rig)
 	r.database() // before the first kill
 	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: round[0]})
 	a = r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 	var line []daemon.Agent
 	for i, next := range round[1:] {
-		r.talk(a.ID, roundTask(i))
+		talk(r.rig, a.ID, roundTask(i))
 		line = append(line, a)
-		r.runs("handoff", fmt.Sprint(a.ID), "--runtime", next)
+		runs(r.rig, "handoff", fmt.Sprint(a.ID), "--runtime", next)
 		id := r.latestHandoff(a.ID).ID
 		if next == "opencode" {
 			r.awaitPhase(id, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown)
 			child.kill()
-			child = r.startDaemonChild()
+			child = startDaemonChild(r.rig)
 		}
 		h := r.awaitPhase(id, daemon.Completed)
 		t.Logf("to %s: %d ms, by phase %v", next, h.Metrics.TotalMS, h.Metrics.Phases)
-		a = r.awaitTakeover(h)
+		a = awaitTakeover(r.rig, h)
 		r.wantBriefed(h, a, i)
 	}
 	r.wantRound(append(line, a))
@@ -153,9 +153,9 @@ func lastOfEach(environ []string) (out []string) {
 }
 
 // runs runs a command to its end, and fails the test unless the command succeeds.
-func (r *rig) runs(args ...string) {
+func runs(r *rig, args ...string) {
 	r.t.Helper()
-	s := r.sit(false, args...)
+	s := sit(r, false, args...)
 	<-s.ended
 	if s.code != 0 {
 		r.t.Fatalf("understudy %q: exit code %d: %s", args, s.code, s.shown())
@@ -180,7 +180,7 @@ func (r *roundRig) conversation(part string) (out []claudetest.Request) {
 func (r *roundRig) wantBriefed(h daemon.Handoff, next daemon.Agent, i int) {
 	r.t.Helper()
 	old := r.awaitState(h.AgentID, daemon.Ended)
-	r.wantStopStages(old.ID, daemon.StopAsked)
+	wantStopStages(r.rig, old.ID, daemon.StopAsked)
 	if next.Runtime != round[i+1] || old.Runtime != round[i] || next.Generation != i+2 || *next.PreviousAgentID != old.ID {
 		r.t.Errorf("handoff %d went from %+v to %+v", h.ID, old, next)
 	}
@@ -217,7 +217,7 @@ func (r *roundRig) wantRound(line []daemon.Agent) {
 	r.t.Helper()
 	last := line[len(line)-1]
 	for i, a := range line[:len(line)-1] {
-		list := r.handoffsOf(a.ID)
+		list := handoffsOf(r.rig, a.ID)
 		if len(list) != 1 || list[0].Phase != daemon.Completed || *list[0].SuccessorID != line[i+1].ID || list[0].Degraded || list[0].Structured == nil {
 			r.t.Errorf("agent %d: handoffs %+v", a.ID, list)
 		}
@@ -231,7 +231,7 @@ func (r *roundRig) wantRound(line []daemon.Agent) {
 		r.wantKinds(a.ID, want...)
 	}
 	r.wantKinds(last.ID, daemon.KindPrompt)
-	if list := r.handoffsOf(last.ID); len(list) != 0 {
+	if list := handoffsOf(r.rig, last.ID); len(list) != 0 {
 		r.t.Errorf("the last agent is handed over as well: %+v", list)
 	}
 	all, err := r.client.Agents(r.t.Context(), allRows)
@@ -239,8 +239,8 @@ func (r *roundRig) wantRound(line []daemon.Agent) {
 	if err != nil || paneErr != nil || len(all) != len(round) || len(panes) != 1 {
 		r.t.Errorf("%d agents (%v), want %d; %d panes (%v), want 1", len(all), err, len(round), len(panes), paneErr)
 	}
-	h := r.handoffsOf(line[len(line)-2].ID)[0]
-	c := r.contextOf(h)
+	h := handoffsOf(r.rig, line[len(line)-2].ID)[0]
+	c := contextOf(r.rig, h)
 	if len(c.decisions) != len(round)-1 || h.Metrics.DecisionsTransferred != len(round)-1 {
 		r.t.Errorf("decisions in the last context: %q", c.decisions)
 	}

@@ -27,16 +27,16 @@ func TestShots(t *testing.T) {
 	t.Run("dashboard", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
-		b := r.openDashboard()
+		b := openDashboard(r)
 		same := func(text string) string { return text }
-		r.stageScene(same, same)
+		stageScene(r, same, same)
 		p := b.openTab("/")
 		p.snap(filepath.Join(dir, "dashboard.png"), 1280, 785, "light")
 		p.snap(filepath.Join(dir, "phone.png"), 390, 785, "dark")
 	})
 	t.Run("top", func(t *testing.T) {
 		t.Parallel()
-		newRig(t).filmTop(filepath.Join(dir, "top.svg"))
+		filmTop(newRig(t), filepath.Join(dir, "top.svg"))
 	})
 }
 
@@ -58,7 +58,7 @@ func (p *tab) snap(path string, width, height int64, scheme string) {
 const filmColumns, filmRows = 132, 30
 
 // filmTop films how an operator works with `top`: one agent has finished, one asks for a permission, one is handed over.
-func (r *rig) filmTop(path string) {
+func filmTop(r *rig, path string) {
 	r.t.Helper()
 	r.start()
 	for _, a := range []struct{ name, persona, folder, prompt string }{
@@ -73,7 +73,7 @@ func (r *rig) filmTop(path string) {
 		}
 		r.createAgent(agents.NewAgent{Name: a.name, Persona: a.persona, Cwd: dir, Prompt: a.prompt})
 	}
-	s := r.startTop(filmColumns, filmRows)
+	s := startTop(r, filmColumns, filmRows)
 	s.awaitScreen("1 needs you, 2 finished")
 	f := s.film(filmColumns, filmRows)
 	f.press(2500*time.Millisecond, []string{"Do you want to proceed?"}, "Home")

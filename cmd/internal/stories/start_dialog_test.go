@@ -11,14 +11,14 @@ import (
 )
 
 // answerTrust answers in the agent's pane that the folder is trusted.
-func (r *rig) answerTrust(agentID int64) {
+func answerTrust(r *rig, agentID int64) {
 	r.t.Helper()
 	r.personPresses(agentID, tmux.Down, tmux.Enter)
 }
 
 // awaitAsked waits until an agent without a session waits for a person, and checks that the operator was told in
 // time.
-func (r *rig) awaitAsked(id int64, asks string) daemon.Agent {
+func awaitAsked(r *rig, id int64, asks string) daemon.Agent {
 	r.t.Helper()
 	a := r.awaitAgent(id, "waits for "+asks, func(a daemon.Agent) bool { return a.State == daemon.Waiting && a.WaitsFor == asks })
 	if a.RegisteredAt != nil {
@@ -37,10 +37,10 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
 		r.misbehave("trust,login")
 		r.start()
-		s := r.sit(false, "agent", "start", con, "--cwd", r.work, "--prompt", "say hello to the folder", "--wait")
-		r.awaitAsked(1, "login: log in with the browser")
+		s := sit(r, false, "agent", "start", con, "--cwd", r.work, "--prompt", "say hello to the folder", "--wait")
+		awaitAsked(r, 1, "login: log in with the browser")
 		r.personPresses(1, tmux.Enter)
-		asked := r.awaitAsked(1, trusts)
+		asked := awaitAsked(r, 1, trusts)
 		s.awaitPrinted("agent 1 waits for you .trust: may the agent work in this folder.*`understudy agent attach 1 ", 1)
 		r.await("the operator is told", func() (bool, string) {
 			told := r.agentEvents(1, "operator_notified")
@@ -57,7 +57,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 		if a := r.getAgent(1); a.State != daemon.Waiting || a.Note != "" {
 			t.Errorf("after the time to register: %s, note %q", a.State, a.Note)
 		}
-		r.answerTrust(1)
+		answerTrust(r, 1)
 		s.wantExit(0)
 		first := r.deliveries(1)[0]
 		if a := r.getAgent(1); a.FirstPromptID == nil || *a.FirstPromptID != first.ID || first.Verdict == nil || *first.Verdict != daemon.Submitted {
@@ -69,7 +69,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 		r.awaitState(1, daemon.Idle)
 		id := r.requestHandoff(1)
 		h := r.awaitPhase(id, daemon.AwaitingRegistration)
-		r.awaitAsked(*h.SuccessorID, trusts)
+		awaitAsked(r, *h.SuccessorID, trusts)
 		h = r.awaitNote(id, "a dialog is open in the pane of agent 2 (‹"+trusts+"›): answer it with `understudy agent attach 2`")
 		if h.Deadline == nil || time.Until(*h.Deadline) < time.Minute {
 			t.Errorf("the person has until %v", h.Deadline)
@@ -77,7 +77,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 		r.await("the phase's own time is over", func() (bool, string) {
 			return time.Since(h.Deadline.Add(-time.Hour)) > 2*r.cfg.Settings.Handoff.RegistrationTimeout, ""
 		})
-		r.answerTrust(*h.SuccessorID)
+		answerTrust(r, *h.SuccessorID)
 		r.awaitPhase(id, daemon.Completed)
 	})
 }

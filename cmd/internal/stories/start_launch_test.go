@@ -42,7 +42,7 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 		// A skill that was given later is in place once it was typed. A session that goes on proves nothing.
 		release := r.holdTurn(a.ID, "long work")
 		r.assignPersona(a.ID, con)
-		r.sendHook(r.newHook(a.ID, "SessionStart", map[string]any{"source": "compact"}))
+		sendHook(r, newHook(r, a.ID, "SessionStart", map[string]any{"source": "compact"}))
 		if now := r.getAgent(a.ID); now.SkillInjectedAt != nil {
 			t.Error("skill injected before it was typed")
 		}

@@ -44,7 +44,7 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 			continue
 		}
 		script := filepath.Join(filepath.Dir(r.root), "old-"+c.name)
-		r.writeFile(script, "#!/bin/sh\necho '"+versions[c.name]+"'\n")
+		writeFile(r, script, "#!/bin/sh\necho '"+versions[c.name]+"'\n")
 		if err := os.Chmod(script, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +53,10 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	r.start()
 	for _, c := range runtimeCases {
 		t.Run(c.name, func(t *testing.T) {
-			s := r.sit(false, "agent", "start", con, "--cwd", r.work, "--runtime", c.name)
+			s := sit(r, false, "agent", "start", con, "--cwd", r.work, "--runtime", c.name)
 			s.wantExit(1)
 			s.awaitPrinted(versions[c.name]+" is too old to be supervised|"+versions[c.name]+" is too old to register", 1)
-			a := r.newestAgent()
+			a := newestAgent(r)
 			if a.Runtime != c.name || a.HasPane() || a.Active() {
 				t.Errorf("agent %+v", a)
 			}

@@ -57,7 +57,7 @@ func TestStartedAsChosen(t *testing.T) {
 		want := func(a daemon.Agent) {
 			t.Helper()
 			r.awaitState(a.ID, daemon.Idle)
-			argv := r.launchFile(a.ID).Argv
+			argv := launchFile(r, a.ID).Argv
 			at := slices.Index(argv, "--add-dir")
 			if at < 0 || !slices.Equal(argv[at:at+3], []string{"--add-dir", "/tmp", "--verbose"}) || at > slices.Index(argv, "--settings") {
 				t.Errorf("agent %d was launched with %q, want the arguments before the launch's own", a.ID, argv)
@@ -69,8 +69,8 @@ func TestStartedAsChosen(t *testing.T) {
 			}
 		}
 		want(a)
-		r.doTurn(a.ID, "Find out why the tests are slow")
-		_, _, next := r.handOver(a.ID)
+		doTurn(r, a.ID, "Find out why the tests are slow")
+		_, _, next := handOver(r, a.ID)
 		want(next)
 		r.stopAgent(next.ID, false)
 		r.awaitState(next.ID, daemon.Ended)

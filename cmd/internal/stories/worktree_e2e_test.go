@@ -22,7 +22,7 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryEffect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	g := mainRepo(t)
-	w := r.startWalk("agent_created", "tree", "spawn")
+	w := startWalk(r, "agent_created", "tree", "spawn")
 	var v worktrees.TreeView
 	committed, noted := false, false
 	ctx := t.Context()
@@ -67,7 +67,7 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryEffect(t *testing.T) {
 		case last.Do == daemon.TreeRemove:
 			_, err = r.client.RestoreWorktree(ctx, v.ID)
 		default:
-			return r.countPanes() == 0, "panes are left"
+			return countPanes(r) == 0, "panes are left"
 		}
 		return false, fmt.Sprintf("agent %s, tree %s, last %+v, %v", a.State, v.State, last, err)
 	})

@@ -20,7 +20,7 @@ import (
 )
 
 // startInTree starts an agent of con in a work tree of its own, and waits until it is idle.
-func (r *rig) startInTree(dir, branch string) (daemon.Agent, worktrees.TreeView) {
+func startInTree(r *rig, dir, branch string) (daemon.Agent, worktrees.TreeView) {
 	r.t.Helper()
 	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: dir, Worktree: &agents.NewWorktree{Branch: branch}})
 	if err != nil {
@@ -53,12 +53,12 @@ func (r *rig) treeDone(t daemon.Worktree, err error) daemon.TreeOutcome {
 	return *v.Last
 }
 
-func (r *rig) mergeTree(id int64) daemon.TreeOutcome {
+func mergeTree(r *rig, id int64) daemon.TreeOutcome {
 	r.t.Helper()
 	return r.treeDone(r.client.MergeWorktree(r.t.Context(), id, worktrees.TreeMerging{}))
 }
 
-func (r *rig) removeTree(id int64, in worktrees.TreeRemoval) daemon.TreeOutcome {
+func removeTree(r *rig, id int64, in worktrees.TreeRemoval) daemon.TreeOutcome {
 	r.t.Helper()
 	return r.treeDone(r.client.RemoveWorktree(r.t.Context(), id, in))
 }
@@ -72,7 +72,7 @@ func wantRefused(t testing.TB, err error, code daemon.Code, part string) {
 	}
 }
 
-func (r *rig) stopAndAwait(id int64) {
+func stopAndAwait(r *rig, id int64) {
 	r.t.Helper()
 	if _, err := r.client.StopAgent(r.t.Context(), id, false); err != nil {
 		r.t.Fatal(err)
@@ -103,11 +103,11 @@ func TestAgentsInTreesOfTheirOwn(t *testing.T) {
 		var trees []worktrees.TreeView
 		paths := map[string]bool{}
 		for range 4 {
-			a, v := r.startInTree(filepath.Join(g.Dir, "attic"), "")
-			if want := fmt.Sprintf("%s-%d", con, a.ID); v.Branch != want || r.head(v.Path) != want || v.Base != "main" || !v.NewBranch {
-				t.Errorf("agent %d is on %s (%s) from %s", a.ID, v.Branch, r.head(v.Path), v.Base)
+			a, v := startInTree(r, filepath.Join(g.Dir, "attic"), "")
+			if want := fmt.Sprintf("%s-%d", con, a.ID); v.Branch != want || head(r, v.Path) != want || v.Base != "main" || !v.NewBranch {
+				t.Errorf("agent %d is on %s (%s) from %s", a.ID, v.Branch, head(r, v.Path), v.Base)
 			}
-			if cwd := r.workingDir(a.ID); cwd != a.Cwd || cwd != filepath.Join(v.Path, "attic") {
+			if cwd := workingDir(r, a.ID); cwd != a.Cwd || cwd != filepath.Join(v.Path, "attic") {
 				t.Errorf("agent %d works in %s, its row says %s", a.ID, cwd, a.Cwd)
 			}
 			if r.readFile(filepath.Join(v.Path, ".env")) != "TOKEN=1\n" || len(v.Copied) != 1 {
@@ -125,7 +125,7 @@ func TestAgentsInTreesOfTheirOwn(t *testing.T) {
 		_, err := r.client.MergeWorktree(t.Context(), trees[0].ID, worktrees.TreeMerging{})
 		wantRefused(t, err, daemon.CodeWorktreeUncommitted, "roof.txt")
 		one.Commit(time.Now())
-		if out := r.mergeTree(trees[0].ID); !out.Done || !strings.Contains(out.Says, "by a fast-forward") {
+		if out := mergeTree(r, trees[0].ID); !out.Done || !strings.Contains(out.Says, "by a fast-forward") {
 			t.Errorf("merge: %+v", out)
 		}
 		if got := r.readFile(filepath.Join(g.Dir, "roof.txt")); got != "mended by one\n" {
@@ -136,7 +136,7 @@ func TestAgentsInTreesOfTheirOwn(t *testing.T) {
 		two := cmdtest.RepoAt(t, trees[1].Path)
 		two.Write("roof.txt", "mended by two\n")
 		two.Commit(time.Now())
-		out := r.mergeTree(trees[1].ID)
+		out := mergeTree(r, trees[1].ID)
 		if out.Done || strings.Join(out.Conflicts, " ") != "roof.txt" || !strings.Contains(out.Says, "merge main in the work tree") {
 			t.Errorf("conflict: %+v", out)
 		}
@@ -148,15 +148,15 @@ func TestAgentsInTreesOfTheirOwn(t *testing.T) {
 		id := trees[2].ID
 		_, err = r.client.RemoveWorktree(t.Context(), id, worktrees.TreeRemoval{Force: true})
 		wantRefused(t, err, daemon.CodeWorktreeUsed, fmt.Sprintf("Agent %d (%s) works in work tree %d", agents[2].ID, agents[2].Name, id))
-		r.stopAndAwait(agents[2].ID)
+		stopAndAwait(r, agents[2].ID)
 		three := cmdtest.RepoAt(t, trees[2].Path)
 		three.Write("third.txt", "committed\n")
 		three.Commit(time.Now())
 		three.Write("notes.txt", "not committed\n")
-		if out := r.removeTree(id, worktrees.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed (notes.txt), and 1 commit that no other branch and no remote has; commit, merge or push") {
+		if out := removeTree(r, id, worktrees.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed (notes.txt), and 1 commit that no other branch and no remote has; commit, merge or push") {
 			t.Errorf("removal without force: %+v", out)
 		}
-		if out := r.removeTree(id, worktrees.TreeRemoval{Force: true}); !out.Done || !strings.Contains(out.Says, "understudy worktree restore") {
+		if out := removeTree(r, id, worktrees.TreeRemoval{Force: true}); !out.Done || !strings.Contains(out.Says, "understudy worktree restore") {
 			t.Errorf("removal: %+v", out)
 		}
 		wantNoFile(t, trees[2].Path)
@@ -175,8 +175,8 @@ func TestAgentsInTreesOfTheirOwn(t *testing.T) {
 		}
 
 		// The merged one needs no force, and its branch goes with it.
-		r.stopAndAwait(agents[0].ID)
-		if out := r.removeTree(trees[0].ID, worktrees.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch") {
+		stopAndAwait(r, agents[0].ID)
+		if out := removeTree(r, trees[0].ID, worktrees.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch") {
 			t.Errorf("removal of the merged one: %+v", out)
 		}
 	})
@@ -187,14 +187,14 @@ func TestTheTreeBelongsToTheLine(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := mainRepo(t)
 		r.start()
-		a, v := r.startInTree(g.Dir, "line")
-		r.doTurn(a.ID, "Look at the roof")
+		a, v := startInTree(r, g.Dir, "line")
+		doTurn(r, a.ID, "Look at the roof")
 		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		next := r.awaitState(*h.SuccessorID, daemon.Idle)
-		if next.WorktreeID == nil || *next.WorktreeID != v.ID || r.workingDir(next.ID) != v.Path {
-			t.Errorf("the successor works in %s, tree %v", r.workingDir(next.ID), next.WorktreeID)
+		if next.WorktreeID == nil || *next.WorktreeID != v.ID || workingDir(r, next.ID) != v.Path {
+			t.Errorf("the successor works in %s, tree %v", workingDir(r, next.ID), next.WorktreeID)
 		}
-		r.stopAndAwait(next.ID)
+		stopAndAwait(r, next.ID)
 		again, err := r.client.ResumeAgent(t.Context(), next.ID)
 		if err != nil || again.WorktreeID == nil || *again.WorktreeID != v.ID {
 			t.Fatalf("resumed in %v: %v", again.WorktreeID, err)
@@ -244,16 +244,16 @@ func TestTreeThatCantBeMade(t *testing.T) {
 			t.Errorf("the tree: %+v", v.Worktree)
 		}
 		k.makes = true
-		next, v := r.startInTree(g.Dir, "x")
-		r.stopAndAwait(next.ID)
-		if out, want := r.removeTree(v.ID, worktrees.TreeRemoval{}), fmt.Sprintf("Work tree %d stays: the disk is full.", v.ID); out.Done || out.Says != want {
+		next, v := startInTree(r, g.Dir, "x")
+		stopAndAwait(r, next.ID)
+		if out, want := removeTree(r, v.ID, worktrees.TreeRemoval{}), fmt.Sprintf("Work tree %d stays: the disk is full.", v.ID); out.Done || out.Says != want {
 			t.Errorf("%+v, want %q", out, want)
 		}
 	})
 }
 
 // treeOf returns the work tree of a pipeline.
-func (r *rig) treeOf(pipeline int64) worktrees.TreeView {
+func treeOf(r *rig, pipeline int64) worktrees.TreeView {
 	r.t.Helper()
 	list, err := r.client.Worktrees(r.t.Context(), true)
 	if err != nil {
@@ -274,19 +274,19 @@ func TestTreeOfAMovedRepository(t *testing.T) {
 		g.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", shared.Dir, "shared")
 		g.Commit(time.Now())
 		r.start()
-		a, v := r.startInTree(g.Dir, "new")
+		a, v := startInTree(r, g.Dir, "new")
 		if v.Last == nil || !strings.Contains(v.Last.Says, "Submodules are empty in the work tree (shared): `git -C "+v.Path+" submodule update") {
 			t.Errorf("the start says %+v", v.Last)
 		}
-		r.stopAndAwait(a.ID)
+		stopAndAwait(r, a.ID)
 		if err := os.Rename(g.Dir, g.Dir+"-moved"); err != nil {
 			t.Fatal(err)
 		}
-		if out := r.removeTree(v.ID, worktrees.TreeRemoval{Force: true}); out.Done || !strings.Contains(out.Says, "git worktree repair "+v.Path) {
+		if out := removeTree(r, v.ID, worktrees.TreeRemoval{Force: true}); out.Done || !strings.Contains(out.Says, "git worktree repair "+v.Path) {
 			t.Errorf("not repaired: %+v", out)
 		}
 		cmdtest.RepoAt(t, g.Dir+"-moved").Git("worktree", "repair")
-		if out := r.removeTree(v.ID, worktrees.TreeRemoval{}); !out.Done {
+		if out := removeTree(r, v.ID, worktrees.TreeRemoval{}); !out.Done {
 			t.Errorf("removed: %+v", out)
 		}
 		if now := r.tree(v.ID); now.Repository != g.Dir+"-moved" || now.State != daemon.TreeRemoved {
@@ -303,7 +303,7 @@ func TestRemovalAfterAnAgentHasCome(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := mainRepo(t)
 		r.start()
-		a, v := r.startInTree(g.Dir, "fix")
+		a, v := startInTree(r, g.Dir, "fix")
 		store := r.database()
 		row, err := store.Worktree(t.Context(), v.ID)
 		if err != nil {
