@@ -19,13 +19,16 @@ func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
 	r.t.Helper()
 	r.awaitState(agentID, daemon.Waiting)
 	var d sight.Dialog
+	var got daemon.DialogAnswer
+	var err error
 	r.awaitEvery(tickOfScreens, "the dialog "+asks, func() (bool, string) {
-		var err error
-		d, err = r.client.Dialog(r.t.Context(), agentID)
-		return err == nil && d.Name == asks, fmt.Sprintf("%+v %v", d, err)
+		if d, err = r.client.Dialog(r.t.Context(), agentID); err != nil || d.Name != asks {
+			return false, fmt.Sprintf("%+v %v", d, err)
+		}
+		number := 1 + slices.IndexFunc(d.Choices, func(c sight.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
+		got, err = choose(r.rig, agentID, d.ID, number)
+		return !isCode(err, daemon.CodeDialogChanged), fmt.Sprint(err) // the CLI still drew it anew, for a terminal of another size
 	})
-	number := 1 + slices.IndexFunc(d.Choices, func(c sight.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
-	got, err := choose(r.rig, agentID, d.ID, number)
 	if err != nil || got.State != daemon.DialogGone && got.State != daemon.DialogOther {
 		r.t.Fatalf("%s: %+v, %+v %v", asks, d, got, err)
 	}
