@@ -64,7 +64,7 @@ func BenchmarkRecordHook(b *testing.B) {
 func BenchmarkOpenAgents(b *testing.B) {
 	db := open(b)
 	for range 500 {
-		newAgent(b, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+		newAgent(b, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, new(now()) })
 	}
 	newDelivery(b, db, newAgent(b, db, nil).ID)
 	percentiles(b, func(int) {
@@ -81,7 +81,7 @@ func BenchmarkRecord(b *testing.B) {
 	r := wholeRecord(h)
 	r.Messages = slices.Repeat(r.Messages, 25)
 	r.Decisions = slices.Repeat(r.Decisions, 25)
-	h.Phase, h.RecordedAt = daemon.Recorded, ptr(now())
+	h.Phase, h.RecordedAt = daemon.Recorded, new(now())
 	from := daemon.Requested
 	percentiles(b, func(int) {
 		commit(b, db, &daemon.Change{Move: &daemon.Move{Handoff: h, From: from}, NewRecord: r})

@@ -73,7 +73,7 @@ func TestPipelineWritersDoNotDeadlock(t *testing.T) {
 				return err
 			}
 			c.NewAgent = &daemon.Agent{
-				ID: id, Host: "h1", State: daemon.Ended, AgentEnd: daemon.AgentEnd{EndedAt: ptr(now())}, PreviousAgentID: &a.ID, AgentPane: daemon.AgentPane{TmuxSession: fmt.Sprint(id)},
+				ID: id, Host: "h1", State: daemon.Ended, AgentEnd: daemon.AgentEnd{EndedAt: new(now())}, PreviousAgentID: &a.ID, AgentPane: daemon.AgentPane{TmuxSession: fmt.Sprint(id)},
 				PipelineID: &p.ID, StepID: &p.Steps[0].ID,
 			}
 		}

@@ -49,8 +49,6 @@ func must[T any](t testing.TB, v T, err error) T {
 // now returns a time that PostgreSQL stores exactly.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-func ptr[T any](v T) *T { return &v }
-
 // rowCount counts the rows of a table.
 func rowCount(t testing.TB, db *DB, table string) (n int) {
 	t.Helper()

@@ -102,11 +102,11 @@ func TestMigrateWithRows(t *testing.T) {
 	url := db.connect.ConnString()
 	a := wholeAgent(t, db)
 	h, waits := wholeHandoff(t, db), newHandoff(t, db, newAgent(t, db, nil).ID)
-	h.AgentID, h.Structured = a.ID, &daemon.Structured{WhatWasDone: ptr("all")}
+	h.AgentID, h.Structured = a.ID, &daemon.Structured{WhatWasDone: new("all")}
 	commit(t, db, &daemon.Change{NewAgent: a, NewHandoff: h})
 	commit(t, db, &daemon.Change{Move: &daemon.Move{Handoff: h, From: h.Phase}, NewRecord: wholeRecord(h)})
 	commit(t, db, moved(waits, daemon.Generating))
-	stops := newAgent(t, db, func(a *daemon.Agent) { a.StopStage, a.StopStageAt = daemon.StopBreak, ptr(now()) })
+	stops := newAgent(t, db, func(a *daemon.Agent) { a.StopStage, a.StopStageAt = daemon.StopBreak, new(now()) })
 	before := schemaOf(t, dial(t, url))
 	db.Close() // its prepared statements would not fit the older schema
 

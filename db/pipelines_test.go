@@ -22,7 +22,7 @@ func TestMetadataIsStoredWithoutNulls(t *testing.T) {
 		metadata *daemon.Metadata
 		want     *string
 	}{
-		{&daemon.Metadata{DecisionsMade: ptr("null")}, ptr(`{"decisions_made": "null"}`)},
+		{&daemon.Metadata{DecisionsMade: new("null")}, new(`{"decisions_made": "null"}`)},
 		{nil, nil},
 	} {
 		o := wholeOutput(t, db, p.Steps[i].ID, a.ID)

@@ -184,7 +184,7 @@ func textOf(t *testing.T, conn *pgx.Conn, s taped) []*string {
 	for i, arg := range s.args {
 		text, err := conn.TypeMap().Encode(sd.ParamOIDs[i], pgtype.TextFormatCode, arg, []byte{})
 		if must(t, text, err); text != nil {
-			out[i] = ptr(string(text))
+			out[i] = new(string(text))
 		}
 	}
 	return out
@@ -208,7 +208,7 @@ func someHours(t *testing.T, db *DB) {
 	})
 	check(nil, err)
 	a := newAgent(t, db, func(a *daemon.Agent) {
-		a.LaunchHash, a.PID, a.PIDStart, a.SessionID, a.Persona = []byte("secret"), 7, 9, ptr("s"), ptr("developer-con-1")
+		a.LaunchHash, a.PID, a.PIDStart, a.SessionID, a.Persona = []byte("secret"), 7, 9, new("s"), new("developer-con-1")
 	})
 	commit(t, db, &daemon.Change{NewAgent: wholeAgent(t, db)})
 	waits := newDelivery(t, db, a.ID)
@@ -241,7 +241,7 @@ func someHours(t *testing.T, db *DB) {
 	commit(t, db, &daemon.Change{NewOutput: wholeOutput(t, db, p.Steps[0].ID, newWorker(t, db, p, 0).ID)})
 	readAll(t, db, a.ID, h.ID, locked.HookID)
 	newRun(t, db, 1, to(daemon.PipelineDone))
-	newAgent(t, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	newAgent(t, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, new(now()) })
 	for range 2 { // pipelines first, then agents
 		check(db.PruneHistory(ctx, time.Now().Add(time.Hour), 10))
 	}

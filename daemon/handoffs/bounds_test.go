@@ -21,7 +21,7 @@ func TestForksAreBounded(t *testing.T) {
 	d := testFlow(engine.Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
 	begin := func(agentID int64) (outcome, *daemon.Handoff) {
 		h := &daemon.Handoff{ID: agentID, Phase: daemon.Generating, PhaseAt: time.Now()}
-		a := &daemon.Agent{ID: agentID, State: daemon.Idle, RegisteredAt: ptrTo(time.Now())}
+		a := &daemon.Agent{ID: agentID, State: daemon.Idle, RegisteredAt: new(time.Now())}
 		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: daemon.DefaultHandoff}
 		return r.beginFork(), h
 	}
@@ -42,8 +42,6 @@ func TestForksAreBounded(t *testing.T) {
 	}
 }
 
-func ptrTo[T any](v T) *T { return &v }
-
 // TestForkThatHasEndedGivesItsPlaceBack, also before its answer is read.
 func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
@@ -58,7 +56,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 		synctest.Wait()
 		session := "00000000-0000-4000-8000-000000000001"
 		a := &daemon.Agent{ID: 1, Runtime: "claude", AgentSession: daemon.AgentSession{SessionID: &session}}
-		f, err := d.forkOf(ctx, &daemon.Handoff{ID: 2, ForkedAt: ptrTo(time.Now())}, a, time.Minute)
+		f, err := d.forkOf(ctx, &daemon.Handoff{ID: 2, ForkedAt: new(time.Now())}, a, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func rowsAreCopied(t *testing.T, st daemon.Store) {
 	r := WholeRecord(h)
 	Commit(t, st, &daemon.Change{Move: m, NewRecord: r})
 	d := NewDelivery(t, st, a.ID)
-	d.TypedAt, d.HandoffID = ptr(now()), &h.ID
+	d.TypedAt, d.HandoffID = new(now()), &h.ID
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
 	p := wholePipeline(t, st)
 	Commit(t, st, &daemon.Change{NewPipeline: p})

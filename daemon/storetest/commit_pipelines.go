@@ -151,11 +151,11 @@ func constraintsKeepNonsenseOutOfPipelines(t *testing.T, st daemon.Store) {
 	}
 	for name, c := range map[string]*daemon.Change{
 		"pipelines_status_known": run(func(p *daemon.Pipeline) { p.Status = "broken" }),
-		"pipelines_failed":       run(func(p *daemon.Pipeline) { p.Error = ptr("e") }),
+		"pipelines_failed":       run(func(p *daemon.Pipeline) { p.Error = new("e") }),
 		"pipelines_finished":     run(func(p *daemon.Pipeline) { p.Status = daemon.PipelineDone }),
 		"pipelines_pkey":         run(func(q *daemon.Pipeline) { q.ID = p.ID }),
 		"steps_status_known":     run(func(p *daemon.Pipeline) { p.Steps[1].Status = "broken" }),
-		"steps_came_from_fkey":   run(func(p *daemon.Pipeline) { p.Steps[1].CameFrom = ptr(int64(999)) }),
+		"steps_came_from_fkey":   run(func(p *daemon.Pipeline) { p.Steps[1].CameFrom = new(int64(999)) }),
 		"steps_came_from_key": run(func(p *daemon.Pipeline) {
 			p.Steps[0].CameFrom, p.Steps[1].CameFrom = &p.Steps[0].ID, &p.Steps[0].ID
 		}),
@@ -165,8 +165,8 @@ func constraintsKeepNonsenseOutOfPipelines(t *testing.T, st daemon.Store) {
 		}),
 		"step_handoffs_step_id_fkey":  {NewOutput: WholeOutput(t, st, 999, NewAgent(t, st, nil).ID)},
 		"step_handoffs_agent_id_fkey": {NewOutput: WholeOutput(t, st, p.Steps[0].ID, 999)},
-		"agents_pipeline_id_fkey":     agent(ptr(int64(999)), nil),
-		"agents_step_id_fkey":         agent(nil, ptr(int64(999))),
+		"agents_pipeline_id_fkey":     agent(new(int64(999)), nil),
+		"agents_step_id_fkey":         agent(nil, new(int64(999))),
 	} {
 		if err := st.Commit(t.Context(), c); !violates(err, name) {
 			t.Errorf("%s: %v", name, err)

@@ -136,7 +136,7 @@ func (d *drawer) word() string {
 	return one(d, "", "alpha", "Beta", "100% ünder_way", "a\x00b", "\xff", `say "hi" \ there`)
 }
 
-func (d *drawer) persona() *string { return one(d, nil, ptr("developer"), ptr("reviewer")) }
+func (d *drawer) persona() *string { return one(d, nil, new("developer"), new("reviewer")) }
 
 func (d *drawer) newID(kind daemon.IDKind) int64 { return int64(d.unique()) + 1000*kindNumber(kind) }
 
@@ -193,7 +193,7 @@ func (d *drawer) agent(was *daemon.Agent) *daemon.Agent {
 	a.ID, a.Rev, a.SuccessorID = was.ID, was.Rev, nil
 	a.Persona, a.Host, a.State, a.EndedAt = d.persona(), one(d, hosts...), one(d, someAgentStates...), nil
 	if (a.State == daemon.Ended) == d.mostly() {
-		a.EndedAt = ptr(d.at())
+		a.EndedAt = new(d.at())
 	}
 	a.PID, a.PIDStart, a.SessionID = d.rand.IntN(3), uint64(d.rand.IntN(2)), maybe(d, one(d, "s1", "s2"))
 	a.EndCause, a.EndCode = one(d, "", "tmux"), one(d, "", daemon.EndedGone, daemon.EndedOther)
@@ -204,16 +204,16 @@ func (d *drawer) agent(was *daemon.Agent) *daemon.Agent {
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
 	a.PreviousAgentID, a.PipelineID, a.StepID, a.WorktreeID = nil, nil, nil, nil
 	if d.half() && len(d.worktrees) > 0 {
-		a.WorktreeID = ptr(worktreeID(d))
+		a.WorktreeID = new(worktreeID(d))
 	}
 	if d.half() && len(d.agents) > 0 {
-		a.PreviousAgentID = ptr(d.agentID())
+		a.PreviousAgentID = new(d.agentID())
 	}
 	if d.half() && len(d.pipelines) > 0 {
 		p := one(d, d.pipelines...)
 		a.PipelineID = &p.ID
 		if len(p.Steps) > 0 {
-			a.StepID = ptr(one(d, p.Steps...).ID)
+			a.StepID = new(one(d, p.Steps...).ID)
 		}
 	}
 	if d.rand.IntN(4) == 0 {
@@ -239,7 +239,7 @@ func (d *drawer) handoff(was *daemon.Handoff) *daemon.Handoff {
 	h.Phase, h.RecordedAt = one(d, somePhases...), nil
 	switch h.Phase {
 	case daemon.Recorded, daemon.BriefingHeirs, daemon.Briefing, daemon.Completed:
-		h.RecordedAt = ptr(d.at())
+		h.RecordedAt = new(d.at())
 	case daemon.Failed:
 		h.RecordedAt = maybe(d, d.at())
 	}
@@ -249,10 +249,10 @@ func (d *drawer) handoff(was *daemon.Handoff) *daemon.Handoff {
 	h.SuccessorID, h.DeliveryID = nil, nil
 	d.heirs(h)
 	if d.half() && len(d.deliveries) > 0 {
-		h.DeliveryID = ptr(d.deliveryID())
+		h.DeliveryID = new(d.deliveryID())
 	}
 	if heir := &h.Heirs[0]; h.HeirsFirst() && d.half() {
-		h.SuccessorID = ptr(d.agentID())
+		h.SuccessorID = new(d.agentID())
 	} else if !h.HeirsFirst() && heir.AgentID != nil { // its phases are those of the handoff
 		h.SuccessorID, heir.Phase, heir.PhaseAt, heir.DeliveryID = heir.AgentID, h.Phase, &h.PhaseAt, h.DeliveryID
 		if h.Phase == daemon.Completed {
@@ -272,13 +272,13 @@ func (d *drawer) delivery(was *daemon.Delivery) *daemon.Delivery {
 	x.Evidence = one(d, x.Evidence, x.EvidenceCode.Words(), daemon.EvidenceChanged.Words()) // an older daemon writes words alone
 	x.State, x.Verdict, x.HandoffID, x.FromAgentID, x.PassedFrom = one(d, someDeliveryStates...), nil, nil, nil, nil
 	if (x.State == daemon.DeliveryDone) == d.mostly() {
-		x.Verdict = ptr(one(d, daemon.Submitted, daemon.Unconfirmed))
+		x.Verdict = new(one(d, daemon.Submitted, daemon.Unconfirmed))
 	}
 	if d.half() {
-		x.FromAgentID, x.PassedFrom = ptr(d.agentID()), ptr(d.agentID())
+		x.FromAgentID, x.PassedFrom = new(d.agentID()), new(d.agentID())
 	}
 	if d.half() && len(d.handoffs) > 0 {
-		x.HandoffID = ptr(d.handoffID())
+		x.HandoffID = new(d.handoffID())
 	}
 	if !d.mostly() {
 		x.Kind, x.State = one(d, "joke", x.Kind), one(d, "sent", x.State)
@@ -292,10 +292,10 @@ func (d *drawer) pipeline(was *daemon.Pipeline) *daemon.Pipeline {
 	p.ID, p.Seq, p.Steps, p.CurrentAgentID = was.ID, was.Seq, was.Steps, nil
 	p.Template, p.Host, p.Status, p.Error, p.FinishedAt = one(d, "quick_fix", "full_feature"), one(d, hosts...), one(d, somePipelineStatuses...), nil, nil
 	if p.Status == daemon.PipelineFailed && d.mostly() {
-		p.Error = ptr(d.word())
+		p.Error = new(d.word())
 	}
 	if !p.Open() && d.mostly() {
-		p.FinishedAt = ptr(d.at())
+		p.FinishedAt = new(d.at())
 	}
 	if !d.mostly() {
 		p.Status = one(d, "broken", p.Status)
@@ -328,7 +328,7 @@ func (d *drawer) furtherRound(m *daemon.PipelineMove, steps []daemon.Step) {
 	row := d.step(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: at, Number: 1, Round: 2, CameBy: d.word()})
 	row.CameFrom = one(d, &steps[at-1].ID, &steps[0].ID)
 	if !d.mostly() {
-		row.CameFrom = ptr(int64(999))
+		row.CameFrom = new(int64(999))
 	}
 	m.NewSteps = append(m.NewSteps, row)
 }
@@ -355,13 +355,13 @@ func (d *drawer) event() *event.Event {
 		e.At = d.at()
 	}
 	if d.half() {
-		e.AgentID = ptr(d.agentID())
+		e.AgentID = new(d.agentID())
 	}
 	if d.half() {
-		e.HandoffID = ptr(d.handoffID())
+		e.HandoffID = new(d.handoffID())
 	}
 	if d.half() {
-		e.PipelineID = ptr(d.pipelineID())
+		e.PipelineID = new(d.pipelineID())
 	}
 	if d.rand.IntN(60) == 0 {
 		e.Notice = "broken"

@@ -132,7 +132,7 @@ func (d *drawer) heirs(h *daemon.Handoff) {
 		heir.Phase = one(d, "", daemon.Spawning, daemon.Briefing, daemon.Completed, daemon.Failed)
 		heir.Error = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()})
 		if begun && d.half() {
-			heir.AgentID = ptr(d.agentID())
+			heir.AgentID = new(d.agentID())
 		}
 		if !d.mostly() {
 			heir.Phase = one(d, daemon.Recorded, heir.Phase)

@@ -85,7 +85,7 @@ func Moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
 	case daemon.Failed:
 	default:
 		if next.RecordedAt == nil {
-			next.RecordedAt = ptr(now())
+			next.RecordedAt = new(now())
 		}
 	}
 	return &daemon.Change{Move: &daemon.Move{Handoff: &next, From: h.Phase, Cause: "test"}}

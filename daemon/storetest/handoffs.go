@@ -55,7 +55,7 @@ func oneHandoffPerAgent(t *testing.T, st daemon.Store) {
 			c.Move.Handoff.Error = &daemon.Failure{Phase: tt.failedIn}
 		}
 		if tt.recorded {
-			c.Move.Handoff.RecordedAt = ptr(now())
+			c.Move.Handoff.RecordedAt = new(now())
 		}
 		Commit(t, st, c)
 		if err := st.Commit(t.Context(), &daemon.Change{NewHandoff: AHandoff(t, st, a.ID)}); !errors.Is(err, tt.want) {
@@ -122,7 +122,7 @@ func heirsAreNobodyElses(t *testing.T, st daemon.Store) {
 	other := AHandoff(t, st, NewAgent(t, st, nil).ID)
 	for name, heir := range map[string]daemon.HandoffHeir{
 		"handoff_heirs_agent":         {AgentID: &heir.ID, Phase: daemon.Spawning},
-		"handoff_heirs_agent_id_fkey": {AgentID: ptr(int64(999)), Phase: daemon.Spawning},
+		"handoff_heirs_agent_id_fkey": {AgentID: new(int64(999)), Phase: daemon.Spawning},
 		"handoff_heirs_phase_known":   {Phase: daemon.Recorded},
 	} {
 		other.Heirs = []daemon.HandoffHeir{heir}

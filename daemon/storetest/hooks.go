@@ -37,13 +37,13 @@ func hookFindsItsAgent(t *testing.T, st daemon.Store) {
 		return func(a *daemon.Agent) {
 			a.Managed, a.PID, a.PIDStart, a.SessionID = false, pid, 1000, &session
 			if ended {
-				a.State, a.EndedAt = daemon.Ended, ptr(now())
+				a.State, a.EndedAt = daemon.Ended, new(now())
 			}
 		}
 	}
 	ours := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash, a.PID, a.PIDStart = []byte("ours"), 10, 1000 })
 	ended := NewAgent(t, st, func(a *daemon.Agent) {
-		a.LaunchHash, a.State, a.EndedAt = []byte("ended"), daemon.Ended, ptr(now())
+		a.LaunchHash, a.State, a.EndedAt = []byte("ended"), daemon.Ended, new(now())
 	})
 	NewAgent(t, st, foreign(20, "s1", true)) // an ended agent had the same pid
 	person := NewAgent(t, st, foreign(20, "s1", false))

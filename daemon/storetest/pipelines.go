@@ -41,10 +41,10 @@ func InStatus(status daemon.PipelineStatus) func(*daemon.Pipeline) {
 	return func(p *daemon.Pipeline) {
 		p.Status, p.Error, p.FinishedAt = status, nil, nil
 		if !p.Open() {
-			p.FinishedAt = ptr(now())
+			p.FinishedAt = new(now())
 		}
 		if status == daemon.PipelineFailed {
-			p.Error = ptr("it broke")
+			p.Error = new("it broke")
 		}
 	}
 }
@@ -59,7 +59,7 @@ func NewWorker(t testing.TB, st daemon.Store, p *daemon.Pipeline, step int) *dae
 func PipelineOf(t testing.TB, st daemon.Store, id int64) *daemon.Pipeline {
 	t.Helper()
 	p := result(st.Pipeline(t.Context(), id))(t)
-	return ptr(p)
+	return new(p)
 }
 
 // wholePipeline returns a pipeline in which no field that a store writes is empty, not committed.
@@ -72,7 +72,7 @@ func wholePipeline(t testing.TB, st daemon.Store) *daemon.Pipeline {
 		s.ID, s.PipelineID, s.OrderIndex = nextOf(t, st, daemon.StepIDs), p.ID, i
 		s.Status, s.AgentIDs, s.LatestHandoff = daemon.StepFailed, []int64{}, nil
 		if s.CameFrom = nil; i > 0 {
-			s.CameFrom = ptr(p.Steps[i-1].ID)
+			s.CameFrom = new(p.Steps[i-1].ID)
 		}
 	}
 	return &p

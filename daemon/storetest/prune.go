@@ -33,7 +33,7 @@ func pruneEventsKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	open1 := NewHandoff(t, st, NewAgent(t, st, nil).ID)
 	ended := NewHandoff(t, st, NewAgent(t, st, nil).ID)
 	from := ended.Phase
-	ended.Phase, ended.CompletedAt = daemon.Cancelled, ptr(now())
+	ended.Phase, ended.CompletedAt = daemon.Cancelled, new(now())
 	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: ended, From: from}})
 	old, past := now().Add(-48*time.Hour), now().Add(-daemon.NeverPruned-time.Minute)
 	alert := &event.Event{Type: "untold", At: old, Host: "h1", Alert: true}
@@ -41,7 +41,7 @@ func pruneEventsKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	Commit(t, st, &daemon.Change{Events: []*event.Event{
 		{Type: "plain", At: old}, alert, told, {Type: "notice", At: old, Host: "h1", Notice: event.NoticeWaiting},
 		{Type: "open", At: old, HandoffID: &open1.ID}, {Type: "ended", At: old, HandoffID: &ended.ID},
-		{Type: "nowhere", At: old, HandoffID: ptr(int64(999)), PipelineID: ptr(int64(999))}, {Type: "fresh", At: past},
+		{Type: "nowhere", At: old, HandoffID: new(int64(999)), PipelineID: new(int64(999))}, {Type: "fresh", At: past},
 	}})
 	if err := st.MarkAlerted(t.Context(), []int64{told.ID}, nil); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // endedAgo returns a change for [NewAgent]: the agent ended that long ago.
 func endedAgo(ago time.Duration) func(*daemon.Agent) {
-	return func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now().Add(-ago)) }
+	return func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, new(now().Add(-ago)) }
 }
 
 // forget prunes the agents and pipelines that ended over an hour ago, two at a time.
@@ -39,7 +39,7 @@ func handedOver(t *testing.T, st daemon.Store, from, to *daemon.Agent) {
 	t.Helper()
 	h := NewHandoff(t, st, from.ID)
 	d := ADelivery(t, st, from.ID)
-	d.HandoffID, d.State, d.Verdict = &h.ID, daemon.DeliveryDone, ptr(daemon.Submitted)
+	d.HandoffID, d.State, d.Verdict = &h.ID, daemon.DeliveryDone, new(daemon.Submitted)
 	next := *h
 	next.DeliveryID, next.SuccessorID = &d.ID, &to.ID
 	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: &next, From: h.Phase}, NewDeliveries: []*daemon.Delivery{d}})

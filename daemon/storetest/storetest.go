@@ -96,8 +96,6 @@ func must[T any](t testing.TB, v T, err error) T {
 // now returns the time in microseconds, as a store keeps it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-func ptr[T any](v T) *T { return &v }
-
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {

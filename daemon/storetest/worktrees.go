@@ -30,7 +30,7 @@ func worktree(d *drawer, was *daemon.Worktree) *daemon.Worktree {
 	w.ID, w.Rev, w.Host, w.PipelineID = was.ID, was.Rev, one(d, hosts...), nil
 	w.State = one(d, daemon.TreePlanned, daemon.TreeStanding, daemon.TreeFailed, daemon.TreeRemoved)
 	if d.half() && len(d.pipelines) > 0 {
-		w.PipelineID = ptr(d.pipelineID())
+		w.PipelineID = new(d.pipelineID())
 	}
 	if !d.mostly() {
 		w.State = "gone"

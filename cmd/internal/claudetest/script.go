@@ -60,9 +60,6 @@ func WritesDocument(document string) Script {
 	}
 }
 
-// WritesNothing is a model that ignores its instructions: it answers "OK" to everything.
-func WritesNothing() Script { return Says("OK") }
-
 // Says is a model that answers the same text to everything.
 func Says(text string) Script { return func(Request) Reply { return Reply{Text: text} } }
 

@@ -20,9 +20,9 @@ func TestContextWords(t *testing.T) {
 		full string
 	}{
 		{nil, "-", ""},
-		{&daemon.ContextUse{Tokens: 86_000, Limit: ptr(int64(200_000)), Percent: ptr(43.0), Tier: daemon.TierNormal}, "43 %", "43 %, 86k of 200k tokens"},
-		{&daemon.ContextUse{Tokens: 620_000, Limit: ptr(int64(1_000_000)), Percent: ptr(62.0), Tier: daemon.TierWarn}, "62 % warn", "62 % warn, 620k of 1M tokens"},
-		{&daemon.ContextUse{Tokens: 755_010, Limit: ptr(int64(1_000_000)), Percent: ptr(75.5), Tier: daemon.TierHigh}, "76 % high", "76 % high, 755k of 1M tokens"},
+		{&daemon.ContextUse{Tokens: 86_000, Limit: new(int64(200_000)), Percent: new(43.0), Tier: daemon.TierNormal}, "43 %", "43 %, 86k of 200k tokens"},
+		{&daemon.ContextUse{Tokens: 620_000, Limit: new(int64(1_000_000)), Percent: new(62.0), Tier: daemon.TierWarn}, "62 % warn", "62 % warn, 620k of 1M tokens"},
+		{&daemon.ContextUse{Tokens: 755_010, Limit: new(int64(1_000_000)), Percent: new(75.5), Tier: daemon.TierHigh}, "76 % high", "76 % high, 755k of 1M tokens"},
 		{&daemon.ContextUse{Tokens: 120_400}, "120k tokens", "120k tokens of a window whose size is not known"},
 		{&daemon.ContextUse{Tokens: 7}, "7 tokens", "7 tokens of a window whose size is not known"},
 		{&daemon.ContextUse{Tokens: 1_250_000}, "1.2M tokens", "1.2M tokens of a window whose size is not known"},

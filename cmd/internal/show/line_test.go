@@ -12,8 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // aLine is a line of two generations, of which the second is still at it, newest first.
 func aLine() []daemon.Handoff {
 	const folder = "/srv/me/personas/developer-con-1/handoffs/"
@@ -21,9 +19,9 @@ func aLine() []daemon.Handoff {
 	return []daemon.Handoff{
 		{ID: 4, AgentID: 2, Generation: 2, Phase: daemon.Generating, FilePath: folder + "20251120T120000-00000002.md"},
 		{
-			ID: 3, AgentID: 1, Generation: 1, Phase: daemon.Completed, RecordedAt: &day, SuccessorID: ptr(int64(2)),
+			ID: 3, AgentID: 1, Generation: 1, Phase: daemon.Completed, RecordedAt: &day, SuccessorID: new(int64(2)),
 			FilePath: folder + "20251119T120000-00000001.md", Warnings: []string{"file \x1b[2Jx", "more"},
-			ContextUse: &daemon.ContextUse{Percent: ptr(76.0), Tier: daemon.TierHigh},
+			ContextUse: &daemon.ContextUse{Percent: new(76.0), Tier: daemon.TierHigh},
 			Metrics: daemon.Metrics{TotalMS: 83_400, Phases: map[daemon.Phase]int64{
 				daemon.AwaitingDocument: 61_000, daemon.AwaitingRegistration: 12_000, daemon.Briefing: 900,
 			}},
