@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,17 +158,19 @@ func (m *model) take(s snapshot) {
 	if at := m.find(key{agentRow, m.awaited}); m.awaited != 0 && at >= 0 && m.screen == listScreen && m.form == nil {
 		m.choose(at)
 	}
-	if m.selected == nil {
+	k := cmp.Or(m.selected, m.gone)
+	if k == nil {
 		return
 	}
-	if at := m.find(*m.selected); at >= 0 {
+	if at := m.find(*k); at >= 0 && k == m.selected {
 		m.at = at
-	} else if at := m.find(key{agentRow, m.data.goesOnFrom(*m.selected)}); at >= 0 && m.screen == listScreen && m.form == nil {
-		m.say(fmt.Sprintf("%s has ended; %s goes on with its work", m.selected, m.rows[at].key), false)
+	} else if at := m.find(key{agentRow, m.data.goesOnFrom(*k)}); at >= 0 && m.screen == listScreen && m.form == nil {
+		// Who goes on may come a while after the other has ended: it is started only then.
+		m.say(fmt.Sprintf("%s has ended; %s goes on with its work", k, m.rows[at].key), false)
 		m.choose(at)
 		m.followedAt = m.now
 	} else {
-		m.gone, m.selected = m.selected, nil
+		m.gone, m.selected = k, nil
 	}
 }
 

@@ -130,9 +130,13 @@ func TestSelectionStaysWithWhomItIsOn(t *testing.T) {
 	if r := m.row(); r == nil || r.id != 3 || m.at != 0 {
 		t.Fatalf("selected %v at %d, want agent 3 at the top", m.selected, m.at)
 	}
-	// It ends: who goes on with its work is selected, and no key that was meant for it acts on that one.
+	// It ends: who goes on with its work is selected, also if it comes later, and no key that was meant for it acts on that one.
 	heir := agent(4, daemon.Waiting, 1)
-	heir.PreviousAgentID = &m.rows[0].id
+	heir.PreviousAgentID = new(int64(3))
+	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}})))
+	if r := m.row(); r != nil || !strings.Contains(m.shows(), "agent 3 has ended: r opens its session again") {
+		t.Errorf("selected %v before anybody goes on:\n%s", m.selected, m.shows())
+	}
 	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1), heir}})))
 	if r := m.row(); r == nil || r.id != 4 || !strings.Contains(m.shows(), "agent 3 has ended; agent 4 goes on with its work") {
 		t.Errorf("selected %v; it is not said what became of it:\n%s", m.selected, m.shows())
