@@ -94,7 +94,7 @@ var rooms = map[string][]string{
 	"child":     {},
 	"term":      {},
 	"inside":    {"child"},
-	"early":     {"build", "inside"},
+	"early":     {"inside"},
 	"mcpserver": {},
 	"scripted":  {"child"},
 	"top":       {},
