@@ -15,7 +15,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
@@ -36,12 +35,11 @@ var runtimeStories = []runtimeStory{
 	{"lost paste", losesAPaste, nil},
 	{"error", reportsErrors, nil},
 	{"retries", becomesLimitedByRetries, nil},
-	{"handoff while busy", handsOverWhenItsTurnEnds, nil},
 	{"fork", handsOverByACopy, nil},
 	{"kill and resume", isKilledAndResumed, nil},
 	{"todos", keepsTodos, nil},
-	{"dialog", asksInADialog, nil},
 	{"limit", reportsALimit, nil},
+	{"dialog", asksInADialog, nil},
 }
 
 // TestRuntime: what understudy needs of a runtime is so with each real CLI, on a fake model.
@@ -264,34 +262,6 @@ func reportsErrors(r *runtimeRig, a daemon.Agent) int64 {
 	return a.ID
 }
 
-// handsOverWhenItsTurnEnds: an agent in a turn gets the instruction when the turn ends.
-func handsOverWhenItsTurnEnds(r *runtimeRig, a daemon.Agent) int64 {
-	r.resetExperience()
-	r.hold(a.ID, "count the stairs", "One, two, three.")
-	in, err := r.client.RequestHandoff(r.t.Context(), a.ID, handoffs.HandoffRequest{Focus: "the lexer above all", Force: true})
-	if err != nil {
-		r.t.Fatalf("handoff: %v", err)
-	}
-	ref := r.awaitNote(in.HandoffID, noteBusyPart).Ref
-	r.wantUntyped(a.ID, ref)
-	r.api.Release()
-	h := r.awaitPhase(in.HandoffID, daemon.Completed)
-	r.wantHandedOver(h)
-	if got := r.wantOnce("hand over your work"); !strings.Contains(got, ref) {
-		r.t.Errorf("the model was told %q, want %s", got, ref)
-	}
-	if !slices.ContainsFunc(r.api.Requests(), func(q claudetest.Request) bool {
-		return strings.Contains(strings.Join(results(q), "\n"), "the lexer above all")
-	}) {
-		r.t.Error("the agent has not read the rest of its instruction")
-	}
-	asPrompt := slices.ContainsFunc(r.tap.of(a.ID, hooks.UserPromptSubmit), func(s tapped) bool { return strings.Contains(s.p.Prompt, ref) })
-	if asPrompt == r.rt.Can.HoldsTurn {
-		r.t.Errorf("the instruction came as a prompt: %t; the turn can be held: %t", asPrompt, r.rt.Can.HoldsTurn)
-	}
-	return *h.SuccessorID
-}
-
 // handsOverByACopy: a copy of the session writes the document; the session itself does not change. The copy has the persona, and
 // refuses the use of the tools that it offers the model.
 func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
@@ -331,18 +301,6 @@ func (r *runtimeRig) resetExperience() {
 	r.t.Helper()
 	if err := data.WriteFile(r.experience(), []byte(known+"\n"), 0o600); err != nil {
 		r.t.Fatal(err)
-	}
-}
-
-// wantHandedOver checks a completed handoff whose document the agent itself has written, without asking anybody.
-func (r *runtimeRig) wantHandedOver(h daemon.Handoff) {
-	r.t.Helper()
-	r.wantFollowed(h)
-	if got := r.readFile(r.experience()); !strings.Contains(got, learned) {
-		r.t.Errorf("experience %q", got)
-	}
-	if got := r.readFile(h.FilePath); !strings.Contains(got, "Tabs are an error") || h.Structured == nil || h.RecordedAt == nil {
-		r.t.Errorf("document %q, %+v", got, h)
 	}
 }
 

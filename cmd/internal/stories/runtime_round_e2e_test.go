@@ -25,8 +25,9 @@ import (
 // round are the runtimes of the generations of one piece of work.
 var round = []string{"claude", "codex", "opencode", "gemini", "omp", "claude"}
 
-// TestRound: one piece of work is carried round all runtimes, each with its real CLI. The last agent is told what every
-// generation before it decided and was asked, each once. The daemon is killed in the middle.
+// TestRound: one piece of work is carried round all runtimes, each with its real CLI. Each agent is in a turn when it is handed
+// over, and gets the instruction when the turn ends. The last agent is told what every generation before it decided and was
+// asked, each once. The daemon is killed in the middle.
 func TestRound(t *testing.T) {
 	t.Parallel()
 	r := newRoundRig(t)
@@ -36,10 +37,17 @@ func TestRound(t *testing.T) {
 	a = r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 	var line []daemon.Agent
 	for i, next := range round[1:] {
-		talk(r.rig, a.ID, roundTask(i))
+		r.api.SetScript(claudetest.Ask(roundTask(i), claudetest.Reply{Text: "One, two, three.", Hold: true}, decides))
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, roundTask(i)).ID, daemon.Submitted)
+		r.api.Await(t, roundTask(i), func(req claudetest.Request) bool {
+			return req.Aside == "" && slices.ContainsFunc(req.NewTexts(), func(s string) bool { return strings.Contains(s, roundTask(i)) })
+		})
 		line = append(line, a)
-		runs(r.rig, "handoff", fmt.Sprint(a.ID), "--runtime", next)
+		// In its first turn an agent has nothing to hand off yet.
+		runs(r.rig, "handoff", fmt.Sprint(a.ID), "--runtime", next, "--focus", roundFocus(i), "--force")
 		id := r.latestHandoff(a.ID).ID
+		r.awaitNote(id, noteBusyPart)
+		r.api.Release()
 		if next == "opencode" {
 			r.awaitPhase(id, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown)
 			child.kill()
@@ -55,6 +63,8 @@ func TestRound(t *testing.T) {
 
 // roundTask is what the agent of a generation is asked, roundDecision what it decides.
 func roundTask(i int) string { return fmt.Sprintf("Look after part %d of the house", i+1) }
+
+func roundFocus(i int) string { return fmt.Sprintf("The doors of part %d above all", i+1) }
 
 func roundDecision(cli string) string { return "The " + cli + " gets a lock of its own" }
 
@@ -184,6 +194,7 @@ func (r *roundRig) wantBriefed(h daemon.Handoff, next daemon.Agent, i int) {
 	if next.Runtime != round[i+1] || old.Runtime != round[i] || next.Generation != i+2 || *next.PreviousAgentID != old.ID {
 		r.t.Errorf("handoff %d went from %+v to %+v", h.ID, old, next)
 	}
+	r.wantInstructed(h, old.Runtime, roundFocus(i))
 	prompts := slices.DeleteFunc(r.deliveries(next.ID), func(dl daemon.Delivery) bool { return dl.Kind != daemon.KindPrompt })
 	if len(prompts) != 1 || next.SkillInjectedAt == nil || prompts[0].DecidedAt.Before(*next.SkillInjectedAt) {
 		r.t.Errorf("agent %d got its skill at %v and the prompts %+v", next.ID, next.SkillInjectedAt, prompts)
@@ -209,6 +220,27 @@ func (r *roundRig) wantBriefed(h daemon.Handoff, next daemon.Agent, i int) {
 		if n := strings.Count(told, roundDecision(runtime)); n != 1 {
 			r.t.Errorf("agent %d was told of the decision of %s %d times: %s", next.ID, runtime, n, told)
 		}
+	}
+}
+
+// wantInstructed fails unless the outgoing agent got its instruction once, as its runtime takes one in a turn, and has read the
+// rest of it, which has the focus.
+func (r *roundRig) wantInstructed(h daemon.Handoff, runtime, focus string) {
+	r.t.Helper()
+	rt, err := catalog.For(runtime)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	list, err := r.database().Deliveries(r.t.Context(), h.AgentID, 0, 9)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	list = slices.DeleteFunc(list, func(dl daemon.Delivery) bool { return dl.Kind != daemon.KindInstruction })
+	if len(list) != 1 || (list[0].HookKey != "") != rt.Can.HoldsTurn {
+		r.t.Errorf("agent %d of %s was instructed by %+v; its turn can be held: %t", h.AgentID, rt.Name, list, rt.Can.HoldsTurn)
+	}
+	if !slices.ContainsFunc(r.api.Requests(), func(q claudetest.Request) bool { return strings.Contains(strings.Join(results(q), "\n"), focus) }) {
+		r.t.Errorf("agent %d has not read the rest of its instruction", h.AgentID)
 	}
 }
 
@@ -238,6 +270,9 @@ func (r *roundRig) wantRound(line []daemon.Agent) {
 	panes, paneErr := r.tmux.List(r.t.Context())
 	if err != nil || paneErr != nil || len(all) != len(round) || len(panes) != 1 {
 		r.t.Errorf("%d agents (%v), want %d; %d panes (%v), want 1", len(all), err, len(round), len(panes), paneErr)
+	}
+	if got := fileText(filepath.Join(r.dir.Persona(con), "experience.md")); !strings.Contains(got, learned) {
+		r.t.Errorf("experience %q", got)
 	}
 	h := handoffsOf(r.rig, line[len(line)-2].ID)[0]
 	c := contextOf(r.rig, h)
