@@ -113,7 +113,7 @@ func (r *runtimeRig) copiesAsked(part string) (n int) {
 }
 
 // TestClaudeOfAPersonGoesToTheBackground: a person opens the agents view in a session of their own, in their own tmux. Nothing
-// is typed there any more. Stop and resume take the session into a pane of ours, with all that was said.
+// is typed there any more. A stop ends the session, and leaves the view to the person.
 func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	r := newClaudeRig(t, obeys)
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}}
@@ -144,19 +144,6 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	r.await("the hook of the copy", func() (bool, string) { return strings.Contains(r.tap.String(), ": fork"), r.tap.String() })
 	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
-	again, err := r.client.ResumeAgent(t.Context(), a.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.awaitState(again.ID, daemon.Idle)
-	r.talk(again.ID, "which number was it?")
-	requests := r.api.Requests()
-	if said := strings.Join(requests[len(requests)-1].UserTexts(), "\n"); strings.Count(said, "remember the number 4711") != 1 {
-		t.Errorf("the resumed model knows %.500q", said)
-	}
-	if list, err := r.client.Agents(t.Context(), allRows); err != nil || len(list) != 2 {
-		t.Errorf("%d agents, %v, want the ended one and the resumed one", len(list), err)
-	}
 	if !alive(r.rig, was.PID) {
 		t.Error("the view in the person's own pane was ended")
 	}

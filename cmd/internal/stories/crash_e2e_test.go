@@ -42,19 +42,15 @@ func (b *bomb) wentOff() bool {
 	return b.gone
 }
 
-// walkHandoff is a handoff whose daemon is killed at every point, or at those of some kinds of calls. It fails unless there were
-// at least so many points of each kind.
-func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int, calls ...string) {
+// TestHandoffSurvivesDaemonKillsAtEveryPoint: the daemon is killed at every point of a handoff, which fails unless there were at least so
+// many of each kind. How often a flow commits varies a little, so the least number of commits is below the usual one.
+func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
-	w := startWalk(r, "", calls...)
+	w := startWalk(r, "")
 	a := r.startAgent("developer-con-1")
-	pane := r.pane(a.ID)
-	if in.Mode == daemon.ModeGenerate {
-		doTurn(r, a.ID, "Find out why the tests are slow") // Now the agent has a session.
-		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
-	}
 	// The daemon may die between the commit of the row and its answer.
-	_, _ = r.client.RequestHandoff(t.Context(), a.ID, in)
+	_, _ = r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Mode: daemon.ModeAgent, Force: true})
 	var h daemon.Handoff
 	w.until("the handoff, and its successor idle", func() (bool, string) {
 		var err error
@@ -70,11 +66,8 @@ func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int,
 		successor, err := r.client.Agent(t.Context(), *h.SuccessorID)
 		return err == nil && successor.State == daemon.Idle && countPanes(r) == 1, fmt.Sprintf("%s %v", successor.State, err)
 	})
-	w.end(least)
+	w.end(map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "spawn": 1, "kill": 1})
 	wantEndedOnce(r, h)
-	if next := r.pane(*h.SuccessorID); h.InPlace && (next.Ref != pane.Ref || next.Mark != fmt.Sprint(*h.SuccessorID)) {
-		t.Errorf("the successor is in pane %+v, want it in %s", next, pane.Ref)
-	}
 }
 
 // countPanes counts the panes; -1: tmux does not answer.

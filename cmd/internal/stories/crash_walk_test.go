@@ -12,26 +12,10 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // In the walks the daemon, or PostgreSQL, is killed at each point in turn. The whole of one handoff is walked, commits and all; of the
 // other flows only what they do to the world outside, because the simulation kills the daemon at each commit of every flow.
-
-// How often a flow commits varies a little, so the least number of commits is below the usual one.
-
-func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
-	t.Parallel()
-	walkHandoff(t, handoffs.HandoffRequest{Mode: daemon.ModeAgent, Force: true}, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "spawn": 1, "kill": 1})
-}
-
-// TestGenerateInPlaceSurvivesDaemonKillsAtEveryEffect: In mode generate the one-shot is a point as well. A daemon that is
-// killed during the one-shot takes it along. The successor is in the pane of its predecessor, once.
-func TestGenerateInPlaceSurvivesDaemonKillsAtEveryEffect(t *testing.T) {
-	t.Parallel()
-	in := true
-	walkHandoff(t, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true, InPlace: &in}, map[string]int{"paste": 2, "keys": 2, "respawn": 1, "fork": 1}, "paste", "keys", "respawn", "fork")
-}
 
 // TestHandoffSurvivesDatabaseKills: the daemon starts PostgreSQL again, and each handoff ends once. To kill PostgreSQL costs
 // about 3 s of CPU time, so there are few points. The simulation shows that any commit of any flow may fail, or be carried
@@ -45,7 +29,7 @@ func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 	r.cfg.Around = b.around
 	r.start()
 	a := r.startAgent(con)
-	points := []crashPoint{{"commit", false, 1}, {"commit", true, 3}, {"hook", true, 2}, {"spawn", true, 1}, {"paste", true, 3}}
+	points := []crashPoint{{"commit", true, 3}, {"spawn", true, 1}, {"paste", true, 3}}
 	for _, p := range points {
 		b.set(p)
 		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
