@@ -180,8 +180,13 @@ func TestDaemonResumesByItself(t *testing.T) {
 		}
 		down(p, h)
 		p.await("the word that they are left to a person", 5*time.Minute, func() bool { return events(p, event.AgentNotResumed) >= 2 })
-		if said := word(&eventsOf(p, event.AgentNotResumed)[len(eventsOf(p, event.AgentNotResumed))-1], "message"); !strings.Contains(said, "after its session was opened again, so the daemon does not do that by itself once more") || len(p.successors(first[0])) > 0 {
-			t.Errorf("%q; %v go on", said, p.successors(first[0]))
+		for _, e := range eventsOf(p, event.AgentNotResumed) {
+			if said := word(&e, "message"); slices.Contains([]int64{first[0], second[0]}, *e.AgentID) && !strings.Contains(said, "after its session was opened again, so the daemon does not do that by itself once more") {
+				t.Errorf("of agent %d was told %q", *e.AgentID, said)
+			}
+		}
+		if next := p.successors(first[0]); len(next) > 0 {
+			t.Errorf("%v go on with agent %d, which died soon after its resumption", next, first[0])
 		}
 		p.reopen(h, first[0])
 	})

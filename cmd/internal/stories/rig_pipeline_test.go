@@ -148,16 +148,6 @@ func awaitWorkingAgent(r *rig, id int64, n int) daemon.Agent {
 	return a
 }
 
-// output is the output that step n has left.
-func (r *rig) output(p daemon.Pipeline, n int) string {
-	r.t.Helper()
-	out := p.Steps[n-1].LatestHandoff
-	if out == nil {
-		r.t.Fatalf("step %d of pipeline %d left nothing: %s", n, p.ID, stepStatuses(p))
-	}
-	return out.ContentMD
-}
-
 // agentRow reads an agent's row, with the fields that the API does not show.
 func agentRow(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
