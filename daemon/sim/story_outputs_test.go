@@ -15,16 +15,16 @@ import (
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
-// template writes a template, which the next daemon reads.
-func (p *person) template(h *host, name, steps string) {
+// writeTemplate writes a template, which the next daemon reads.
+func writeTemplate(p *person, h *host, name, steps string) {
 	if err := os.WriteFile(filepath.Join(h.dir.Pipelines(), name+".yaml"), []byte("name: "+name+"\nsteps:\n"+steps), 0o600); err != nil {
 		p.w.fail("%v", err)
 	}
 	p.end(h)
 }
 
-// answer has the agents that start from now on say these things at the ends of their turns, one after the other.
-func (p *person) answer(said ...string) {
+// says has the agents that start from now on say these things at the ends of their turns, one after the other.
+func says(p *person, said ...string) {
 	p.w.born = func(a *agent) {
 		a.says = func() (next string) {
 			next, said = said[0], said[1:]
@@ -42,8 +42,8 @@ func has(texts []string, part string) bool {
 // next one is told what it would be told if it were the first, and the operator is told. Every run checks whose the outputs are.
 func TestOutputsOfSteps(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.template(h, "outputs", "- agent: developer-con-1\n- agent: developer-kim-2\n- agent: developer-ada-3\n- agent: developer-ada-3\n  prompt: Look closely.\n")
-		p.answer("## What Was Done\n\nThe roof is mended.\n\n## Decisions Made\n\n- Slate: it lasts", "Fine.", "", "Done.")
+		writeTemplate(p, h, "outputs", "- agent: developer-con-1\n- agent: developer-kim-2\n- agent: developer-ada-3\n- agent: developer-ada-3\n  prompt: Look closely.\n")
+		says(p, "## What Was Done\n\nThe roof is mended.\n\n## Decisions Made\n\n- Slate: it lasts", "Fine.", "", "Done.")
 		pl := p.reachStatus(p.startPipeline(h, "outputs"), daemon.PipelineDone)
 		if m := pl.Steps[0].LatestHandoff.Metadata; m == nil || *m.WhatWasDone != "The roof is mended." || *m.DecisionsMade != "- Slate: it lasts" || m.OpenQuestions != nil {
 			t.Errorf("the fields are %+v", m)
@@ -77,12 +77,12 @@ func TestOutputFromTheTranscript(t *testing.T) {
 // TestPipelineKeepsItsTemplateAndPersonas: a pipeline goes on as it began, whatever becomes of the template and of the skill of a persona.
 func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.template(h, "kept", "- agent: developer-kim-2\n- agent: developer-con-1\n  prompt: Look.\n  description: The eye.\n")
+		writeTemplate(p, h, "kept", "- agent: developer-kim-2\n- agent: developer-con-1\n  prompt: Look.\n  description: The eye.\n")
 		p.w.born = func(a *agent) {
 			p.w.born = nil
 			a.extra = func(context.Context) bool {
 				writeSkill(p, h, "---\nname: x\ndescription: somebody else\n---\nSomething else.\n")
-				p.w.employ("another", func(p *person) { p.template(h, "kept", "- agent: developer-kim-2\n") })
+				p.w.employ("another", func(p *person) { writeTemplate(p, h, "kept", "- agent: developer-kim-2\n") })
 				return true
 			}
 		}
@@ -106,7 +106,7 @@ func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 // persona; then the warning is gone.
 func TestStepWithoutAPersona(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.template(h, "cast", "- agent: developer-con-1\n- agent: plumber\n")
+		writeTemplate(p, h, "cast", "- agent: developer-con-1\n- agent: plumber\n")
 		id := p.startPipeline(h, "cast")
 		pl := p.reachStatus(id, daemon.PipelineFailed)
 		if pl.ErrorCode != daemon.CodeUnknownPersona || !strings.Contains(pl.Hint, "understudy persona add") || !has(pl.Warnings, "Nobody can play step 2") || len(pl.Steps[1].AgentIDs) != 0 {
@@ -156,7 +156,7 @@ func TestPipelinesInOneDirectory(t *testing.T) {
 // that gets another runtime loses the model of its template.
 func TestStepsRunOnWhatIsNamed(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.template(h, "named", "- agent: developer-con-1\n- agent: developer-kim-2\n  runtime: "+fallback+"\n  model: opus\n- agent: developer-ada-3\n  model: haiku\n- agent: developer-con-1\n  runtime: claude\n  model: opus\n")
+		writeTemplate(p, h, "named", "- agent: developer-con-1\n- agent: developer-kim-2\n  runtime: "+fallback+"\n  model: opus\n- agent: developer-ada-3\n  model: haiku\n- agent: developer-con-1\n  runtime: claude\n  model: opus\n")
 		var id int64
 		if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
 			d.Daemon.Settings().Pipeline.Cwd = h.cwd

@@ -17,15 +17,15 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// worked starts an agent that has done a turn, so that its session has a conversation.
-func (p *person) worked(h *host) *agent {
+// startWorked starts an agent that has done a turn, so that its session has a conversation.
+func startWorked(p *person, h *host) *agent {
 	a := p.agent(h)
 	p.promptOnce(a)
 	return a
 }
 
-// successors are the agents that go on with the work of an agent.
-func (p *person) successors(id int64) (ids []int64) {
+// successorsOf returns the agents that go on with the work of an agent.
+func successorsOf(p *person, id int64) (ids []int64) {
 	agents, _ := p.w.rows()
 	for i := range agents {
 		if agents[i].PreviousAgentID != nil && *agents[i].PreviousAgentID == id {
@@ -47,7 +47,7 @@ func TestResumeAll(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.resume = false
 		p.end(h)
-		a, b, stopped, out, mute := p.worked(h), p.worked(h), p.worked(h), p.worked(h), p.agent(h)
+		a, b, stopped, out, mute := startWorked(p, h), startWorked(p, h), startWorked(p, h), startWorked(p, h), p.agent(h)
 		p.stop(h, stopped.id, false)
 		p.await("its end", time.Minute, func() bool { return p.row(stopped).EndedAt != nil })
 		out.mood.think = time.Hour
@@ -83,7 +83,7 @@ func TestResumeAll(t *testing.T) {
 			}
 		}
 		for id, n := range map[int64]int{a.id: 1, b.id: 1, stopped.id: 0, out.id: 0, mute.id: 0} {
-			if next := p.successors(id); len(next) != n {
+			if next := successorsOf(p, id); len(next) != n {
 				t.Errorf("agents %v go on with agent %d, want %d", next, id, n)
 			}
 		}
@@ -96,7 +96,7 @@ func TestTurnThatBrokeOff(t *testing.T) {
 	for _, works := range []bool{false, true} {
 		t.Run(fmt.Sprint("in a turn: ", works), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.worked(h)
+				a := startWorked(p, h)
 				if works {
 					a.mood.think = time.Hour
 					a.person("a long one", tmux.Enter)
@@ -124,7 +124,7 @@ func TestTurnThatBrokeOff(t *testing.T) {
 // TestSessionThatTheCLIDoesNotFind: the CLI alone knows that a session is lost. The operator is told what to do, and nobody tries again.
 func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.worked(h)
+		a := startWorked(p, h)
 		old := p.w.process(*p.request(h, a, daemon.Completed).SuccessorID)
 		p.await("its rest", time.Minute, func() bool { return p.row(old).State == daemon.Idle && p.row(old).WorkStop > 0 })
 		p.stop(h, old.id, false)
@@ -155,7 +155,7 @@ func TestDaemonResumesByItself(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.resume = true
 		p.end(h)
-		a, b, crashed, mute := p.worked(h), p.worked(h), p.worked(h), p.agent(h)
+		a, b, crashed, mute := startWorked(p, h), startWorked(p, h), startWorked(p, h), p.agent(h)
 		crashed.signal(syscall.SIGKILL)
 		p.await("the alert", time.Minute, func() bool { return p.row(crashed).EndedAt != nil && events(p, event.OperatorNotified) > 0 })
 		opened := 0
@@ -170,9 +170,9 @@ func TestDaemonResumesByItself(t *testing.T) {
 		down(p, h)
 		p.await("the sessions", 5*time.Minute, func() bool { return events(p, event.AgentResumed) == 2 && len(p.w.agentsOf(h)) == 2 })
 		p.wait("looks on", time.Minute, time.Minute)
-		first, second := p.successors(a.id), p.successors(b.id)
-		if len(first) != 1 || len(second) != 1 || len(p.successors(crashed.id))+len(p.successors(mute.id)) > 0 || opened != 3 {
-			t.Errorf("%v and %v go on, %v, %v", first, second, p.successors(crashed.id), p.successors(mute.id))
+		first, second := successorsOf(p, a.id), successorsOf(p, b.id)
+		if len(first) != 1 || len(second) != 1 || len(successorsOf(p, crashed.id))+len(successorsOf(p, mute.id)) > 0 || opened != 3 {
+			t.Errorf("%v and %v go on, %v, %v", first, second, successorsOf(p, crashed.id), successorsOf(p, mute.id))
 		}
 		told := eventsOf(p, event.OperatorNotified)
 		if said := word(&told[len(told)-1], "message"); !strings.Contains(said, fmt.Sprintf("The daemon has opened 2 sessions again: agent %d (", a.id)) || !strings.Contains(said, fmt.Sprintf("Start anew, for want of a session: agent %d,", mute.id)) {
@@ -185,7 +185,7 @@ func TestDaemonResumesByItself(t *testing.T) {
 				t.Errorf("of agent %d was told %q", *e.AgentID, said)
 			}
 		}
-		if next := p.successors(first[0]); len(next) > 0 {
+		if next := successorsOf(p, first[0]); len(next) > 0 {
 			t.Errorf("%v go on with agent %d, which died soon after its resumption", next, first[0])
 		}
 		p.reopen(h, first[0])
@@ -196,7 +196,7 @@ func TestDaemonResumesByItself(t *testing.T) {
 // opened again, until it is back.
 func TestLostDirectoryEndsNobody(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.worked(h)
+		a := startWorked(p, h)
 		away, back := func() { rename(t, h.cwd, h.cwd+".away") }, func() { rename(t, h.cwd+".away", h.cwd) }
 		away()
 		wantCode(t, hand(p, h, a.id), daemon.CodeBadDirectory)

@@ -35,8 +35,8 @@ func TestRoundPastTheBound(t *testing.T) {
 	for name, end := range map[string]string{"approved": "1.3 done, 2.3 done, 3.1 done", "skipped": "1.3 skipped, 2.3 skipped, 3.1 done"} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				p.template(h, "reviewed", reviewed)
-				p.answer("Mended.", sentBack, "Mended.", sentBack, "Mended.", content, "Fine.")
+				writeTemplate(p, h, "reviewed", reviewed)
+				says(p, "Mended.", sentBack, "Mended.", sentBack, "Mended.", content, "Fine.")
 				id := p.startPipeline(h, "reviewed")
 				pl := p.reachStatus(id, daemon.PipelineWaiting)
 				asks := eventsOf(p, event.PipelineWaitingForApproval)
@@ -64,8 +64,8 @@ func TestRoundPastTheBound(t *testing.T) {
 // agent there, or on. The choice cannot be skipped, and a rejection leaves it to be made.
 func TestWayThatAPersonChooses(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.template(h, "reviewed", reviewed)
-		p.answer("Mended.", "I would mend more.", "Mended.", "## Way", "Fine.")
+		writeTemplate(p, h, "reviewed", reviewed)
+		says(p, "Mended.", "I would mend more.", "Mended.", "## Way", "Fine.")
 		id := p.startPipeline(h, "reviewed")
 		choose := func(in pipelines.Decision) error { return decide(p, h, id, (*pipelines.Room).ApprovePipeline, in) }
 		pl := p.reachStatus(id, daemon.PipelineWaiting)

@@ -16,7 +16,7 @@ import (
 )
 
 // thinking has the agents that start from now on think for that long.
-func (p *person) thinking(long time.Duration) {
+func thinking(p *person, long time.Duration) {
 	p.w.born = func(a *agent) { a.mood.think = long }
 }
 
@@ -32,7 +32,7 @@ func rename(t *testing.T, from, to string) {
 // agent. It is no alert, and the agents of others work on.
 func TestAbortBelowADialog(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.thinking(time.Minute)
+		thinking(p, time.Minute)
 		other := p.startPipeline(h, "one")
 		works := p.newest(other, 0)
 		p.w.born = func(a *agent) { a.extra = func(ctx context.Context) bool { return a.permission(ctx) } }
@@ -60,7 +60,7 @@ func TestAbortBelowADialog(t *testing.T) {
 // the output. The prompt of the step is too long for a command line: it stays in a file that both may read.
 func TestSuccessorAtAStep(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.thinking(10 * time.Second)
+		thinking(p, 10*time.Second)
 		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000)
 		var id int64
 		if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
@@ -99,7 +99,7 @@ func TestSuccessorAtAStep(t *testing.T) {
 // anew, or it could never be done.
 func TestRecordIsTakenUpOnce(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.thinking(10 * time.Second)
+		thinking(p, 10*time.Second)
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.w.born = func(next *agent) {
@@ -175,7 +175,7 @@ func TestNextStepFollowsItsPredecessor(t *testing.T) {
 func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.resume = true
-		p.thinking(100 * time.Second)
+		thinking(p, 100*time.Second)
 		p.end(h)
 		id := p.startPipeline(h, "one")
 		crash := func(agents int) {
@@ -199,7 +199,7 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 // run checks that.
 func TestResumeTakesUpALiveAgent(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.thinking(time.Minute)
+		thinking(p, time.Minute)
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("its turn", func() bool { return a.stop != nil })

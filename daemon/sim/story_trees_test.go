@@ -92,7 +92,7 @@ func TestAgentWhileATreeIsRemoved(t *testing.T) {
 }
 
 // onBranch creates a pipeline with a work tree of its own.
-func (p *person) onBranch(h *host, template, branch string) (id int64) {
+func onBranch(p *person, h *host, template, branch string) (id int64) {
 	if err := p.ask(h, "create a pipeline on a branch", func(ctx context.Context, d *house.House) error {
 		created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd, Branch: branch})
 		id = created.ID
@@ -109,7 +109,7 @@ func TestTreeOfAPipeline(t *testing.T) {
 	for _, loose := range []bool{false, true} {
 		t.Run(fmt.Sprint("with loose work: ", loose), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				id := p.onBranch(h, "two", "roof")
+				id := onBranch(p, h, "two", "roof")
 				pl := p.reachStatus(id, daemon.PipelineWaiting)
 				path := *pl.Worktree
 				if a := p.w.agents[0]; a.begun != path || path == h.cwd {
@@ -154,7 +154,7 @@ func TestTreeThatCannotBeMade(t *testing.T) {
 		if a, _ := p.w.store.Agent(ctx(), 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {
 			t.Errorf("it ended by %q, the tree is %s", *a.EndReason, p.w.treesOf(h)[0].State)
 		}
-		id := p.onBranch(h, "one", "roof")
+		id := onBranch(p, h, "one", "roof")
 		pl := p.reachStatus(id, daemon.PipelineFailed)
 		if pl.ErrorCode != daemon.CodeWorktreeFailed || !strings.HasPrefix(*pl.Error, "The work tree of branch roof could not be made: ") || pl.Steps[0].Status != daemon.StepPending {
 			t.Errorf("it failed with %s: %s", pl.ErrorCode, *pl.Error)
