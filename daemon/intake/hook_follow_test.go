@@ -110,3 +110,34 @@ func TestEndedIn(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyItsOwnSessionMovesAnAgent: neither a sub-agent, nor another session, nor the shell, nor a path that cannot be moves an agent.
+func TestOnlyItsOwnSessionMovesAnAgent(t *testing.T) {
+	t.Parallel()
+	h, work, dir, projects := hookedAgent(t), t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "projects")
+	in := func(dir, session string) string {
+		return filepath.Join(projects, strings.ReplaceAll(dir, "/", "-"), session+".jsonl")
+	}
+	h.moves = map[engine.Move]bool{{From: work, To: dir}: true}
+	h.agent.Runtime, h.agent.Cwd = "claude", work
+	h.takes("UserPromptSubmit", map[string]any{"session_id": "S", "cwd": work, "transcript_path": in(work, "S")})
+	for name, fields := range map[string]map[string]any{
+		"a sub-agent":     {"agent_id": "a1", "cwd": dir, "transcript_path": in(dir, "S")},
+		"another session": {"session_id": "T", "cwd": dir, "transcript_path": in(dir, "T")},
+		"the shell":       {"cwd": dir, "transcript_path": in(work, "S")},
+		"no such place":   {"cwd": filepath.Join(work, "gone"), "transcript_path": "/etc/S.jsonl"},
+		"a relative path": {"cwd": "x", "transcript_path": "x/S.jsonl"},
+		"another file":    {"cwd": dir, "transcript_path": in(dir, "T")},
+		"its own session": {"cwd": dir, "transcript_path": in(dir, "S")},
+	} {
+		was := *h.agent
+		if fields["session_id"] == nil {
+			fields["session_id"] = "S"
+		}
+		h.takes("Notification", fields)
+		if moved := h.agent.Cwd == dir && *h.agent.TranscriptPath == in(dir, "S"); moved != (name == "its own session") || !moved && h.agent.Cwd != work {
+			t.Errorf("%s: in %s with transcript %s", name, h.agent.Cwd, *h.agent.TranscriptPath)
+		}
+		h.agent = &was
+	}
+}

@@ -46,6 +46,7 @@ type agent struct {
 	resumed    bool
 	own        bool          // a person started it
 	skilled    bool          // its launch had a skill
+	skill      string        // what Claude Code was told by its launch beside the prompt
 	prompt     string        // the prompt of its command line
 	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
 	introduced bool          // its SessionStart was sent
@@ -90,6 +91,8 @@ type agent struct {
 	extra    func(ctx context.Context) bool           // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                                 // the payloads of its hooks
 	copied   func(text string) (said, failure string) // if set, what a copy of its session answers in place of its document
+	says     func() string                            // if set, what it says at the end of a turn that nobody told it how to end
+	mum      bool                                     // the hooks of the ends of its turns have no message
 	failing  bool                                     // each turn ends with an error of the API
 	refusing bool                                     // another hook refuses each prompt
 	heldFor  time.Duration                            // how long other hooks hold its start; 0: by chance

@@ -341,6 +341,9 @@ func (a *agent) turn(j job) {
 		a.frame.Print(actor.BlockAnswer, answer)
 		a.record("assistant", answer)
 		a.answers = append(a.answers, answer)
+		if a.mum {
+			answer = ""
+		}
 		got := a.hook(hooks.Stop, a.hooks().Stop(active, answer, a.running()))
 		if blocked := a.gate(); !got.block && !blocked {
 			a.over(turnDone, "")
@@ -412,6 +415,9 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 		return "I have taken over.", true
 	}
 	a.memory.Prompts = append(a.memory.Prompts, prompt)
+	if a.says != nil {
+		return a.says(), true
+	}
 	return "Noted: " + actor.Quote(prompt, 60), true
 }
 

@@ -82,7 +82,8 @@ var claudeCLI = &cli{
 			case "--name":
 				a.name = value()
 			case "--append-system-prompt-file":
-				a.skilled = strings.TrimSpace(mustRead(value())) != ""
+				a.skill = mustRead(value())
+				a.skilled = strings.TrimSpace(a.skill) != ""
 			case "--model":
 				a.model = value()
 			case "--permission-mode":

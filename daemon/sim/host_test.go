@@ -74,7 +74,7 @@ func settings() engine.Settings {
 func newHost(w *world, name string) (*host, error) {
 	root := filepath.Join(w.root, name)
 	h := &host{w: w, name: name, dir: data.At(filepath.Join(root, "data")), config: filepath.Join(root, "claude"), cwd: filepath.Join(root, "work"),
-		queues: map[string][]string{}, wood: wood{trees: map[string]tree{}, kept: map[string]tree{}}}
+		queues: map[string][]string{}, wood: wood{trees: map[string]tree{}, kept: map[string]tree{}, cut: map[string]int{}}}
 	for _, dir := range []string{h.dir.Pipelines(), filepath.Join(h.dir.Root(), "run"), h.config, h.cwd} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err

@@ -27,7 +27,7 @@ func drawLimits(rng *rand.Rand) daemon.LimitSettings {
 // settings returns the settings of the run's daemons.
 func (w *world) settings() engine.Settings {
 	set := settings()
-	set.Limits, set.Resume, set.Handoff.Background = w.limits, w.resume, w.background
+	set.Limits, set.Resume, set.Pipeline.Resume, set.Handoff.Background = w.limits, w.resume, w.resume, w.background
 	set.Runtimes[fallback] = set.Runtimes["claude"]
 	for _, name := range cliNames {
 		set.Runtimes[name] = []string{name}

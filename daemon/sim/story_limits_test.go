@@ -2,12 +2,16 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
+	room "github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -166,5 +170,173 @@ func TestStepWaitsForAReset(t *testing.T) {
 			t.Errorf("the pipeline is %s (%s): %v", pl.Status, pl.Note, err)
 		}
 		p.reachStatus(id, daemon.PipelineDone)
+	})
+}
+
+// decideLimit says what a person decides about an agent's limit.
+func decideLimit(p *person, h *host, a *agent, in room.LimitDecision) error {
+	return p.ask(h, "decide about its limit", func(ctx context.Context, d *house.House) error {
+		_, err := d.Limits.DecideLimit(ctx, a.id, in)
+		return err
+	})
+}
+
+// reachContext has the window of an agent be full, after a turn.
+func reachContext(p *person, a *agent) {
+	p.promptOnce(a)
+	p.change(a.id, func(row *daemon.Agent) {
+		row.ReachLimit(daemon.LimitContext, nil, time.Now())
+		row.Be(daemon.Limited, time.Now())
+	})
+}
+
+// TestLimitIsHandedOver: an agent that has hit its limit cannot write its document. A one-shot of the fallback writes it from the transcript, or
+// the daemon does, which says so. The successor works on the fallback.
+func TestLimitIsHandedOver(t *testing.T) {
+	for _, writer := range []daemon.Writer{daemon.WrittenByFallback, daemon.WrittenByDaemon} {
+		t.Run(string(writer), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				onLimit(p, h, daemon.LimitHandOver)
+				a := p.agent(h)
+				p.promptOnce(a)
+				if writer == daemon.WrittenByDaemon {
+					a.copied = func(string) (string, string) { return "", "529 overloaded" }
+				}
+				hits(p, a, time.Hour)
+				a.person("Speed them up", tmux.Enter)
+				p.await("a handoff", time.Minute, func() bool { l := p.row(a).Limit; return l != nil && l.HandoffID != nil })
+				done := p.reach(a, daemon.Completed)
+				if done.Reason != daemon.ReasonLimit || done.Mode != daemon.ModeTranscript || done.WrittenBy != writer || done.Degraded != (writer == daemon.WrittenByDaemon) || len(done.Warnings) == 0 {
+					t.Errorf("the handoff is %+v", done)
+				}
+				if next, err := p.w.store.Agent(ctx(), *done.SuccessorID); err != nil || next.Runtime != fallback || *next.Persona != personaSlugs[0] {
+					t.Errorf("its successor is on %s as %v, %v", next.Runtime, next.Persona, err)
+				}
+				if doc := mustRead(done.FilePath); writer == daemon.WrittenByDaemon && (!strings.Contains(doc, "529 overloaded") || !strings.Contains(doc, "\n> Speed them up\n") || !strings.Contains(done.Warnings[0], "nobody has judged it")) {
+					t.Errorf("the document is %q: %q", doc, done.Warnings)
+				}
+			})
+		})
+	}
+}
+
+// TestFallbackThatIsLimited: the only fallback has hit its limit as well, so a person is asked, and told why. When they choose a runtime, the
+// agent is handed over to that.
+func TestFallbackThatIsLimited(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		onLimit(p, h, daemon.LimitHandOver)
+		other, a := agentOn(p, h, fallback), p.agent(h)
+		for _, each := range []*agent{other, a} {
+			hits(p, each, time.Hour)
+			each.person("some work", tmux.Enter)
+			want := map[bool]string{true: "no other runtime is named", false: fallback + " is limited until "}[each == other]
+			if l := decided(p, each).Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, want) {
+				t.Errorf("limit %+v, want %q", l, want)
+			}
+		}
+		wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver}), daemon.CodeNoFallback)
+		if err := decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver, Runtime: fallback}); err != nil {
+			t.Error(err)
+		}
+		p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
+		if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != fallback {
+			t.Errorf("its successor is on %s, %v", next.Runtime, err)
+		}
+	})
+}
+
+// TestFullWindow: a successor on the same runtime has an empty window, so it comes before every fallback. To wait makes no room: a person is
+// asked, and cannot decide to wait.
+func TestFullWindow(t *testing.T) {
+	for _, do := range []daemon.LimitAction{daemon.LimitHandOver, daemon.LimitWait} {
+		t.Run(string(do), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				onLimit(p, h, do)
+				a := p.agent(h)
+				reachContext(p, a)
+				if do == daemon.LimitWait {
+					if l := decided(p, a).Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "does not make room") {
+						t.Errorf("limit %+v", l)
+					}
+					wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitWait}), daemon.CodeNothingToWaitFor)
+					return
+				}
+				p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
+				if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != "claude" {
+					t.Errorf("its successor is on %s, %v", next.Runtime, err)
+				}
+			})
+		})
+	}
+}
+
+// TestRetriesOfARuntime: an API refuses the requests of a turn, which the runtime sends again by itself. That is trouble until the API answers,
+// and a limit after api_timeout, which begins with the first of them: the daemon ends the turn, and a person is asked once. A restart counts
+// for neither.
+func TestRetriesOfARuntime(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		t.Run(fmt.Sprint("the API answers: ", answers), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				onLimit(p, h, daemon.LimitAsk)
+				a := agentOn(p, h, "opencode")
+				a.mood.think = time.Hour
+				a.extra = func(ctx context.Context) bool {
+					a.cli.refused(a, true)
+					long := time.Hour
+					if answers {
+						long = time.Minute
+					}
+					cut := a.doIn(ctx, "waits for its API", long, long)
+					a.cli.refused(a, false)
+					return !cut
+				}
+				a.mood.think = 0
+				message(p, h, a, "some work")
+				p.await("its trouble", time.Minute, func() bool { t := p.row(a).Trouble; return t != nil && t.Retrying })
+				since := p.row(a).Trouble.Since
+				p.end(h)
+				if answers {
+					p.await("a good turn", 3*time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+				} else {
+					p.wait("looks on", time.Minute, time.Minute)
+					if row := p.row(a); row.State != daemon.Working || row.Limit != nil || !row.Trouble.Since.Equal(since) {
+						t.Errorf("before api_timeout it is %s with %+v and %+v", row.State, row.Limit, row.Trouble)
+					}
+					if row := decided(p, a); row.Limit.Kind != daemon.LimitAPI || row.Limit.Do != daemon.LimitAsk || row.Trouble == nil || row.Trouble.Retrying || row.Limit.Since.Sub(since) > 3*time.Minute {
+						t.Errorf("limit %+v, trouble %+v since %s", row.Limit, row.Trouble, since)
+					}
+					message(p, h, a, "Go on")
+					p.await("a good turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+				}
+				p.wait("looks on", 3*time.Minute, 3*time.Minute)
+				row := p.row(a)
+				if row.Limit != nil || row.Trouble != nil || events(p, event.AgentTrouble) != 1 || answers == (events(p, event.AgentLimited) > 0) || events(p, event.AgentTroubleOver) != 1 {
+					t.Errorf("limit %+v, trouble %+v, told %d times; %d limits", row.Limit, row.Trouble, events(p, event.AgentTrouble), events(p, event.AgentLimited))
+				}
+			})
+		})
+	}
+}
+
+// TestLimitWithoutATime: nobody knows when a limit ends, and OpenCode would wait in its turn. The daemon ends that once; the agent tries again
+// within an hour, and the operator is told when.
+func TestLimitWithoutATime(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		onLimit(p, h, daemon.LimitWait)
+		a := agentOn(p, h, "opencode")
+		a.limits = []*limitHit{{over: time.Now().Add(3 * time.Minute), text: "Monthly quota exceeded"}}
+		message(p, h, a, "some work")
+		row := decided(p, a)
+		told := eventsOf(p, event.AgentLimitDecided)
+		if want := "tries again by itself at " + row.Limit.Since.Add(time.Hour).UTC().Format("Jan 2 15:04 UTC"); row.Limit.Until != nil || row.Limit.Do != daemon.LimitWait || !strings.Contains(word(&told[0], "message"), want) {
+			t.Errorf("limit %+v, told %q, want %q", row.Limit, word(&told[0], "message"), want)
+		}
+		h.setClock(50 * time.Minute)
+		p.wait("looks on", 5*time.Minute, 5*time.Minute)
+		if n := p.w.goOns(a.id); n != 0 {
+			t.Errorf("%d tries in the first hour", n)
+		}
+		h.setClock(10 * time.Minute)
+		p.await("a try", 5*time.Minute, func() bool { return p.w.goOns(a.id) == 1 })
 	})
 }

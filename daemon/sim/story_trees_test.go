@@ -2,12 +2,16 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
@@ -84,5 +88,112 @@ func TestAgentWhileATreeIsRemoved(t *testing.T) {
 		if p.row(a).SuccessorID == nil {
 			t.Error("its agent was not resumed")
 		}
+	})
+}
+
+// onBranch creates a pipeline with a work tree of its own.
+func onBranch(p *person, h *host, template, branch string) (id int64) {
+	if err := p.ask(h, "create a pipeline on a branch", func(ctx context.Context, d *house.House) error {
+		created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd, Branch: branch})
+		id = created.ID
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return id
+}
+
+// TestTreeOfAPipeline: all agents of a pipeline on a branch work in its tree. If somebody removes that while the pipeline waits, it is made
+// again. At the end it is removed, unless it holds work that is not committed: then a warning says so.
+func TestTreeOfAPipeline(t *testing.T) {
+	for _, loose := range []bool{false, true} {
+		t.Run(fmt.Sprint("with loose work: ", loose), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				id := onBranch(p, h, "two", "roof")
+				pl := p.reachStatus(id, daemon.PipelineWaiting)
+				path := *pl.Worktree
+				if a := p.w.agents[0]; a.begun != path || path == h.cwd {
+					t.Errorf("agent %d works in %s, want %s", a.id, a.begun, path)
+				}
+				p.await("its agent's end", time.Minute, func() bool { return p.w.agents[0].dead })
+				delete(h.wood.trees, path)
+				h.wood.cut[path]++
+				if err := os.RemoveAll(path); err != nil {
+					t.Error(err)
+				}
+				p.w.born = func(a *agent) {
+					if _, there := h.wood.trees[path]; !there || a.begun != path {
+						t.Errorf("an agent works in %s, want %s, which stands: %t", a.begun, path, there)
+					}
+					if loose {
+						h.wood.made, h.wood.trees[path] = append(h.wood.made, "tiles"), tree{loose: []string{"tiles"}}
+					}
+				}
+				p.approve(&pl, h)
+				pl = p.reachStatus(id, daemon.PipelineDone)
+				if _, there := h.wood.trees[path]; there != loose || (pl.Worktree != nil) != loose || has(pl.Warnings, path) != loose {
+					t.Errorf("the tree stands: %t, as %v: %q", there, pl.Worktree, pl.Warnings)
+				}
+			})
+		})
+	}
+}
+
+// TestTreeThatCannotBeMade: git refuses to make a tree. An agent that was to work there is not started, and a pipeline fails before its first
+// step, with the reason. A resume goes on when git makes it.
+func TestTreeThatCannotBeMade(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.inject = func(c *call) fault {
+			if strings.HasPrefix(c.what, "Make tree") {
+				return failed
+			}
+			return none
+		}
+		p.plant(h)
+		p.await("the end of what was never started", time.Minute, func() bool { a, err := p.w.store.Agent(ctx(), 1); return err == nil && a.EndedAt != nil })
+		if a, _ := p.w.store.Agent(ctx(), 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {
+			t.Errorf("it ended by %q, the tree is %s", *a.EndReason, p.w.treesOf(h)[0].State)
+		}
+		id := onBranch(p, h, "one", "roof")
+		pl := p.reachStatus(id, daemon.PipelineFailed)
+		if pl.ErrorCode != daemon.CodeWorktreeFailed || !strings.HasPrefix(*pl.Error, "The work tree of branch roof could not be made: ") || pl.Steps[0].Status != daemon.StepPending {
+			t.Errorf("it failed with %s: %s", pl.ErrorCode, *pl.Error)
+		}
+		p.w.inject = nil
+		p.resume(&pl, false)
+		p.reachStatus(id, daemon.PipelineDone)
+	})
+}
+
+// TestTreeOfALine: a successor and an agent that opens the session again work in the tree of their predecessor. It is not removed under them,
+// also if the removal was asked for before they came, and no session is opened again in a tree that was removed.
+func TestTreeOfALine(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		row, a := emptyTree(p, h)
+		again := p.w.process(p.reopen(h, a.id).ID)
+		p.poll("its pane", func() bool { again = p.w.newestProcess(2); return again != nil && again.ready })
+		next := p.w.process(*p.request(h, again, daemon.Completed).SuccessorID)
+		if again.begun != row.Path || next.begun != row.Path || *p.row(next).WorktreeID != row.ID {
+			t.Errorf("agents work in %s and %s, want %s", again.begun, next.begun, row.Path)
+		}
+		remove := func(ctx context.Context, d *house.House) error {
+			_, err := d.Worktrees.RemoveWorktree(ctx, row.ID, worktrees.TreeRemoval{Force: true})
+			return err
+		}
+		wantCode(t, p.ask(h, "remove", remove), daemon.CodeWorktreeUsed)
+		row = p.w.treesOf(h)[0]
+		row.Ask(daemon.TreeTask{Do: daemon.TreeRemove, Force: true}, time.Now())
+		asked := &event.Event{Type: event.WorktreeAsked, Payload: []byte(`{"worktree_id":1}`)}
+		if err := p.w.store.Commit(ctx(), &daemon.Change{Worktrees: []*daemon.Worktree{&row}, Events: []*event.Event{asked}}); err != nil {
+			t.Error(err)
+		}
+		p.await("what comes of it", time.Minute, func() bool { return !p.w.treesOpen(h) })
+		if row = p.w.treesOf(h)[0]; row.State != daemon.TreeStanding || !strings.Contains(row.Last.Says, fmt.Sprintf("works in work tree %d", row.ID)) {
+			t.Errorf("the tree is %s: %s", row.State, row.Last.Says)
+		}
+		p.stop(h, next.id, false)
+		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		removed(p, t, h, &row)
+		wantCode(t, resumeAgent(p, h, next.id), daemon.CodeWorktreeRemoved)
 	})
 }

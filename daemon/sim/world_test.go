@@ -28,7 +28,7 @@ type world struct {
 	self       *owner // owns the calls of people, service managers and accidents
 	rng        *rand.Rand
 	limits     daemon.LimitSettings
-	resume     bool                    // the setting of all daemons
+	resume     bool                    // the settings of all daemons about agents and pipelines
 	background daemon.BackgroundPolicy // the same
 	routes     map[string]string       // templates with rules that the seed draws, by name
 	woods      *rand.Rand              // draws what foresters do

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -34,8 +33,7 @@ type Agent struct {
 	registry   *registry
 	transcript transcript
 	statusLine statusLine
-	moved      atomic.Pointer[string] // the directory to which the session has moved; nil: none
-	life       context.Context        // ends with the session
+	life       context.Context // ends with the session
 
 	// Requests of other goroutines to the loop.
 	quits    chan quit

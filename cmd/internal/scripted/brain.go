@@ -43,7 +43,7 @@ func (a *Agent) Reply(ctx context.Context, prompt string) (string, error) {
 			return a.Report(prompt), nil
 		}
 	}
-	files := actor.ListFiles(a.dir())
+	files := actor.ListFiles(a.Dir)
 	looked := "There are no files here yet."
 	if len(files) > 0 {
 		looked = fmt.Sprintf("I looked at %s.", strings.Join(files, ", "))

@@ -1,10 +1,7 @@
 package scripted
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -68,31 +65,6 @@ func TestReportOfAStep(t *testing.T) {
 	}
 }
 
-// The answer is the file's bytes: whole in the transcript, and without the blanks around them in the hook.
-func TestRaw(t *testing.T) {
-	t.Parallel()
-	const text = "\n\n  # Tïtle\r\n\ttab @busy 1h \u200b\n\n\n"
-	r := newRig(t)
-	r.write("work/out.md", text)
-	r.start(r.args("--", "go @raw out.md")...)
-	r.idle()
-	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if got, want := log[2].field("last_assistant_message"), strings.TrimSpace(text); got != want {
-		t.Errorf("the hook has %q, want %q", got, want)
-	}
-	if got := r.answers(); len(got) != 1 || got[0] != text {
-		t.Errorf("the transcript has %q, want %q", got, text)
-	}
-}
-
-func TestRawWithoutFile(t *testing.T) {
-	t.Parallel()
-	r := ready(t, "", "go @raw nowhere.md")
-	if got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message"); !strings.Contains(got, "nowhere.md") {
-		t.Errorf("answer %q", got)
-	}
-}
-
 // The first prompt reaches hook and transcript as it was given, unless the CLI takes it for a command.
 func TestPositionalPromptIsExact(t *testing.T) {
 	t.Parallel()
@@ -143,76 +115,4 @@ func TestPositionalCommands(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestFinalMessages(t *testing.T) {
-	t.Parallel()
-	const prompt = "go @say # Title\n\n## One\n\n1\n\n## Two\n\n2"
-	const whole = "# Title\n\n## One\n\n1\n\n## Two\n\n2"
-	for behaviour, want := range map[string]struct {
-		hook    any
-		answers []string
-	}{
-		"no-final-message":     {nil, []string{whole}},
-		"no-final-text":        {nil, nil},
-		"late-transcript=30ms": {whole, []string{whole}},
-	} {
-		t.Run(behaviour, func(t *testing.T) {
-			t.Parallel()
-			r := ready(t, behaviour, prompt)
-			log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-			if got, there := log[2].Payload["last_assistant_message"]; got != want.hook || there != (want.hook != nil) {
-				t.Errorf("the hook has %q (%v), want %q", got, there, want.hook)
-			}
-			r.send("exit\r")
-			r.end(0)
-			if got := r.answers(); !reflect.DeepEqual(got, want.answers) {
-				t.Errorf("the transcript has %q, want %q", got, want.answers)
-			}
-		})
-	}
-}
-
-// The Stop comes before the transcript has the answer.
-func TestLateTranscript(t *testing.T) {
-	t.Parallel()
-	r := ready(t, "late-transcript=1h", "go @say done")
-	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if got := r.answers(); got != nil {
-		t.Errorf("the transcript has %q already", got)
-	}
-	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	r.end(143)
-	if got := r.answers(); !reflect.DeepEqual(got, []string{"done"}) {
-		t.Errorf("the transcript has %q in the end", got)
-	}
-}
-
-// answers are the texts of the agent in the transcript, one for each block.
-func (r *rig) answers() (out []string) {
-	r.t.Helper()
-	for _, row := range strings.Split(strings.TrimSpace(r.transcript()), "\n") {
-		out = append(out, answersIn(r.t, row)...)
-	}
-	return out
-}
-
-func answersIn(t testing.TB, row string) (out []string) {
-	t.Helper()
-	var l struct {
-		Type    string
-		Message struct{ Content any }
-	}
-	if err := json.Unmarshal([]byte(row), &l); err != nil {
-		t.Fatalf("line %s: %v", row, err)
-	}
-	blocks, _ := l.Message.Content.([]any)
-	for _, b := range blocks {
-		if block, _ := b.(map[string]any); l.Type == "assistant" && block["type"] == "text" {
-			out = append(out, fmt.Sprint(block["text"]))
-		}
-	}
-	return out
 }

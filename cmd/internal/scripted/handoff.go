@@ -12,7 +12,7 @@ import (
 // document returns the text of the handoff document. further are headings besides the four usual ones.
 func document(a *Agent, further []string) string {
 	id, _ := a.ids()
-	return actor.Session{Name: a.opt.Name, ID: id, Cwd: a.dir(), Memory: a.Memory}.Document(further)
+	return actor.Session{Name: a.opt.Name, ID: id, Cwd: a.Dir, Memory: a.Memory}.Document(further)
 }
 
 // handOver writes the handoff document that the prompt asks for.

@@ -84,7 +84,7 @@ func join(a, b string) string {
 // payload returns the JSON for a hook's standard input.
 func (a *Agent) payload(event string, more fields) []byte {
 	id, promptID := a.ids()
-	text, err := json.Marshal(actor.Payload(event, id, transcriptPath(a, id), a.dir(), promptID, more))
+	text, err := json.Marshal(actor.Payload(event, id, transcriptPath(a, id), a.Dir, promptID, more))
 	if err != nil {
 		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // the payload holds only plain values of this package
 	}
@@ -111,7 +111,7 @@ func hookEnv(a *Agent) []string {
 	env = append(env, attended...)
 	return append(env,
 		"CLAUDE_PID="+strconv.Itoa(a.PID),
-		"CLAUDE_PROJECT_DIR="+a.dir(),
+		"CLAUDE_PROJECT_DIR="+a.Dir,
 		"CLAUDE_CODE_SESSION_ID="+id,
 		"CLAUDE_CODE_ENTRYPOINT="+entrypoint)
 }

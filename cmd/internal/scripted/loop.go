@@ -145,10 +145,6 @@ func (l *loop) edit(ctx context.Context, k key) {
 			c.Text = rest + "\n"
 			return
 		}
-		if swallow := l.script.Swallow; c.Pasted && swallow != nil && swallow() {
-			c.Pasted = false
-			return
-		}
 		if strings.TrimSpace(c.Text) != "" {
 			prompt := c.Take()
 			l.screen.setComposer(*c)
@@ -223,13 +219,7 @@ func (l *loop) end(q quit) int {
 	case <-ended:
 	case <-time.After(3 * time.Second): // do not wait longer for a hook that outlives its signal
 	}
-	if l.moved.Load() != nil && q.reason == "prompt_input_exit" {
-		_ = l.Move(l.Dir) // measured: the CLI goes back first. If it fails, there is no transcript to take along
-	}
 	l.hook(l.alive, "SessionEnd", q.reason, l.hooks().SessionEnd(q.reason))
-	if l.script.Linger != nil {
-		l.script.Linger(l.alive, l.signals)
-	}
 	l.registry.remove()
 	l.screen.close()
 	return q.code

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // question is what is asked for a handoff document in a copy of a session.
@@ -150,72 +148,33 @@ func TestForkOfNothing(t *testing.T) {
 	}
 }
 
-func TestForkMisbehaves(t *testing.T) {
+func TestForkThatIsLateOrRefused(t *testing.T) {
 	t.Parallel()
 	r := spoken(t)
-	deny := `{"disableAllHooks":false,"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"echo 'No tools' >&2; exit 2"}]}]}}`
-	for name, row := range map[string]struct {
-		behaviour, settings string
-		code                int
-		kinds               []string // after those of the beginning
-	}{
-		"empty":     {"fork-empty", "", 0, []string{"user", "result/success"}},
-		"error":     {"fork-error", "", 1, []string{"system/api_retry", "assistant", "result/success"}},
-		"late":      {"fork-hang=1ms", "", 0, []string{"assistant", "result/success"}},
-		"blocks":    {"fork-blocks", "", 0, []string{"assistant", "assistant", "result/success"}},
-		"tool":      {"fork-tool", "", 0, []string{"assistant", "assistant", "user", "assistant", "result/success"}},
-		"no tool":   {"fork-tool", deny, 0, []string{"assistant", "assistant", "system/permission_denied", "user", "assistant", "result/success"}},
-		"no prompt": {"", strings.ReplaceAll(deny, "PreToolUse", "UserPromptSubmit"), 0, []string{"result/success"}},
+	deny := `{"disableAllHooks":false,"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"echo 'No tools' >&2; exit 2"}]}]}}`
+	for _, row := range []struct{ behaviour, settings, kinds, result string }{
+		{"fork-hang=1ms", "", "assistant result/success", "# Handoff"},
+		{"", deny, "result/success", "UserPromptSubmit operation blocked by hook:\nNo tools"},
 	} {
 		lines, code := r.forked(sessionID, row.behaviour, "--settings", row.settings)
-		got := kinds(lines)[2:]
-		if code != row.code || !slices.Equal(got, row.kinds) {
-			t.Errorf("%s: exit %d, lines %v", name, code, got)
-			continue
-		}
-		lines = lines[2:]
-		last := lines[len(lines)-1]
-		ran := actor.IsFile(r.dir + "/fork-tool-ran")
-		_ = os.Remove(r.dir + "/fork-tool-ran") // not there, mostly
-		ok := false
-		switch name {
-		case "empty":
-			ok = last.Result == "" && !last.IsError
-		case "error":
-			ok = last.Result == "API Error: 529 overloaded" && last.IsError && lines[1].Message.Model == synthetic
-		case "late":
-			ok = strings.HasPrefix(last.Result, "# Handoff")
-		case "blocks":
-			ok = lines[0].Message.ID == lines[1].Message.ID && strings.HasPrefix(last.Result, "## current_story")
-		case "tool":
-			ok = ran && lines[0].Message.ID == lines[1].Message.ID && lines[3].Message.ID != lines[1].Message.ID && len(last.Denials) == 0
-		case "no tool":
-			ok = !ran && len(last.Denials) == 1 && last.Turns == 2 && strings.Contains(string(lines[3].Message.Content), "hook error: No tools")
-		case "no prompt":
-			ok = strings.HasPrefix(last.Result, "UserPromptSubmit operation blocked by hook:\nNo tools") && last.Turns == 0
-		}
-		if !ok {
-			t.Errorf("%s: %+v", name, lines)
+		if got := strings.Join(kinds(lines)[2:], " "); code != 0 || got != row.kinds || !strings.HasPrefix(lines[len(lines)-1].Result, row.result) {
+			t.Errorf("%q: exit %d, lines %s: %+v", row.behaviour, code, got, lines)
 		}
 	}
 }
 
-// One that hangs ends at SIGTERM, and its child stays.
-func TestForkHangs(t *testing.T) {
+func TestForkThatHangsEndsAtSIGTERM(t *testing.T) {
 	t.Parallel()
 	r := spoken(t)
-	cmd := r.fork(sessionID, "fork-hang,fork-child")
+	cmd := r.fork(sessionID, "fork-hang")
 	var out bytes.Buffer
-	cmd.Stdout, cmd.SysProcAttr = &out, &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdout = &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) // the child, if nothing else
-	var ids []string
-	r.eventually("process ids", func() bool {
+	r.eventually("its process id", func() bool {
 		text, _ := os.ReadFile(r.dir + "/pids")
-		ids = strings.Fields(string(text))
-		return len(ids) == 2
+		return strings.TrimSpace(string(text)) == strconv.Itoa(cmd.Process.Pid)
 	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -223,12 +182,5 @@ func TestForkHangs(t *testing.T) {
 	_ = cmd.Wait() // its exit status is what counts
 	if code := cmd.ProcessState.ExitCode(); code != 143 || strings.Contains(out.String(), `"result"`) {
 		t.Errorf("exit %d, output %s", code, out.String())
-	}
-	child, err := strconv.Atoi(ids[1])
-	if err != nil || ids[0] != strconv.Itoa(cmd.Process.Pid) {
-		t.Fatalf("process ids %q, want %d first", ids, cmd.Process.Pid)
-	}
-	if group, err := syscall.Getpgid(child); err != nil || group != cmd.Process.Pid {
-		t.Errorf("the child's group is %d, %v", group, err)
 	}
 }

@@ -67,17 +67,15 @@ func (f Frame) Rows() []string {
 
 // Command is another program that an agent runs, in its own working directory.
 type Command struct {
-	Argv     []string
-	Environ  []string
-	Stdin    []byte
-	Detached bool // the command stays in the agent's process group, and nobody waits for its end
+	Argv    []string
+	Environ []string
+	Stdin   []byte
 }
 
 // Result says how a command ended.
 type Result struct {
 	Stdout, Stderr []byte
 	Code           int   // -1: it was not started, or a signal ended it
-	PID            int   // of a detached command
 	Err            error // why Code is not 0
 }
 

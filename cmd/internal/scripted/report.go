@@ -36,7 +36,7 @@ func (opt Options) Step() string {
 // prompt has none, the prompt's first line. It also names the previous step and the approval note that the prompt holds.
 func (a *Agent) Report(prompt string) string {
 	m, before := a.Memory, ""
-	decisions := []string{"Work only inside " + a.dir() + ": nothing outside belongs to this task"}
+	decisions := []string{"Work only inside " + a.Dir + ": nothing outside belongs to this task"}
 	if found := handedOn().FindStringSubmatch(prompt); found != nil {
 		before = "Began with what the " + found[1] + " has left. "
 	}
@@ -54,6 +54,6 @@ func (a *Agent) Report(prompt string) string {
 	fmt.Fprintf(&w, "## What Was Done\n\n%sLooked into “%s”. Files modified: %s.\n\n", before, asked, actor.OrNone(modified))
 	fmt.Fprintf(&w, "## Decisions Made\n\n%s\n", actor.List(append(decisions, m.Decisions...), ""))
 	fmt.Fprintf(&w, "## Open Questions\n\n- Is that all that the user expects?\n\n")
-	fmt.Fprintf(&w, "## Next Agent Context\n\nGo on with the request from there. Files here: %s.\n", actor.OrNone(actor.ListFiles(a.dir())))
+	fmt.Fprintf(&w, "## Next Agent Context\n\nGo on with the request from there. Files here: %s.\n", actor.OrNone(actor.ListFiles(a.Dir)))
 	return w.String()
 }

@@ -36,7 +36,6 @@ func (s *screen) setDialog(d *actor.Dialog)    { s.update(func() { s.Dialog = d 
 func (s *screen) setWorking(label string)      { s.update(func() { s.Working = label }) }
 func (s *screen) setStatus(text string)        { s.update(func() { s.Status = statusRows(text) }) }
 func (s *screen) setTitle(title string)        { s.update(func() { s.title = title }) }
-func (s *screen) setStrange()                  { s.update(func() { s.Strange = true }) }
 func (s *screen) setVisible()                  { s.update(func() { s.Visible = true }) }
 
 // suspend gives the terminal to other programs until the agent is resumed. It holds the lock, so that nothing is drawn
@@ -65,11 +64,4 @@ func (s *screen) draw() {
 		Width: s.Width, Lines: lines, Row: row, Col: col, Cursor: s.Visible && s.Dialog == nil, Title: s.title, Anew: s.anew,
 	})
 	s.anew = false
-}
-
-// DrawStrangely makes the agent draw its composer in a way that no version of the CLI does.
-func (a *Agent) DrawStrangely() {
-	if a.screen != nil { // not in print mode
-		a.screen.setStrange()
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
 )
@@ -42,25 +41,16 @@ type Script struct {
 	// Tasks returns the commands that run in the background. Any goroutine may call it.
 	Tasks func() []actor.Task
 
-	// Swallow is called by the keyboard's goroutine for the first Enter after a paste. If it returns true, the composer
-	// ignores that Enter.
-	Swallow func() bool
-
 	// Exit is called by the keyboard's goroutine for /exit. When Exit calls leave, the session ends.
 	Exit func(a *Agent, leave func())
 
 	// Ignores is called for a signal that would end the process. If it returns true, the process goes on.
 	Ignores func(os.Signal) bool
-
-	// Linger is called after SessionEnd has been sent. When it returns, the process ends. signals gets the signals that
-	// the process gets during the call.
-	Linger func(ctx context.Context, signals <-chan os.Signal)
 }
 
 // Answer is the agent's answer to a prompt.
 type Answer struct {
-	Blocks []string      // of text; the Stop hook gets only the last one
-	Late   time.Duration // the time by which the transcript gets the answer later than the screen
+	Blocks []string // of text; the Stop hook gets only the last one
 }
 
 func (r Answer) empty() bool { return strings.TrimSpace(strings.Join(r.Blocks, "")) == "" }
@@ -104,24 +94,9 @@ func (a *Agent) Print(kind actor.BlockKind, text string) {
 // Go runs f in a goroutine of the session. ctx ends with the session, and the process waits for f.
 func (a *Agent) Go(f func(ctx context.Context)) { a.wg.Go(func() { f(a.life) }) }
 
-// Crash ends the process with status 1. The agent sends no hook and cleans up no file. Crash returns when ctx has ended.
-func (a *Agent) Crash(ctx context.Context) {
-	a.stop(quit{code: 1})
-	<-ctx.Done()
-}
-
 // Notify begins a turn with a prompt that nobody typed.
 func (a *Agent) Notify(prompt string) {
 	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, prompt, notification) }})
-}
-
-// resumed is the prompt with which Claude Code goes on by itself after a usage limit.
-const resumed = "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached; do not repeat work that is already complete."
-
-// ResumeAfterLimit begins a turn after a usage limit, as Claude Code does by itself.
-func (a *Agent) ResumeAfterLimit(ctx context.Context) {
-	a.hook(ctx, "Notification", "quota_auto_resume_fired", a.hooks().QuotaResumed())
-	a.Notify(resumed)
 }
 
 // SetContext makes each later answer report a context of n tokens, until the next compaction or /clear.
@@ -132,7 +107,7 @@ func (a *Agent) Path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(a.dir(), name)
+	return filepath.Join(a.Dir, name)
 }
 
 // WriteFile writes a file, and makes the file's directory if it is missing.

@@ -69,10 +69,10 @@ func (a *Agent) refreshStatus() {
 func statusPayload(a *Agent) []byte {
 	id, promptID := a.ids()
 	all := fields{
-		"session_id": id, "transcript_path": transcriptPath(a, id), "cwd": a.dir(), "version": Version,
+		"session_id": id, "transcript_path": transcriptPath(a, id), "cwd": a.Dir, "version": Version,
 		"effort":              fields{"level": "medium"},
 		"model":               fields{"id": a.opt.model, "display_name": a.opt.model},
-		"workspace":           fields{"current_dir": a.dir(), "project_dir": a.dir(), "added_dirs": []string{}},
+		"workspace":           fields{"current_dir": a.Dir, "project_dir": a.Dir, "added_dirs": []string{}},
 		"output_style":        fields{"name": "default"},
 		"cost":                fields{"total_cost_usd": 0, "total_duration_ms": time.Now().UnixMilli() - a.registry.entry.StartedAt},
 		"context_window":      contextUse(a),

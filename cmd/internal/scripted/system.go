@@ -47,15 +47,6 @@ func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *o
 // runCommand runs a command of the operating system. When ctx ends, runCommand ends the command's whole process group,
 // so that the children of a shell also end.
 func runCommand(ctx context.Context, c Command) Result {
-	if c.Detached {
-		cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
-		cmd.Env = c.Environ
-		if err := cmd.Start(); err != nil {
-			return Result{Code: -1, Err: err}
-		}
-		go func() { _ = cmd.Wait() }() // so that it does not remain as a zombie
-		return Result{PID: cmd.Process.Pid}
-	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	var stdout, stderr bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.Environ, &stdout, &stderr

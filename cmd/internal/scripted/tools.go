@@ -104,7 +104,7 @@ const dialogAfter = 30 * time.Millisecond
 func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	verdict := allowed
 	if t.Edits != "" {
-		verdict = a.settings.mayEdit(a.opt.permissionMode, a.dir(), t.Edits)
+		verdict = a.settings.mayEdit(a.opt.permissionMode, a.Dir, t.Edits)
 	}
 	if t.Asks {
 		verdict = mustAsk

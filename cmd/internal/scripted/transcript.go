@@ -25,7 +25,7 @@ type transcript struct {
 }
 
 func transcriptPath(a *Agent, sessionID string) string {
-	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.dir(), "/", "-"), sessionID+".jsonl")
+	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.Dir, "/", "-"), sessionID+".jsonl")
 }
 
 // record appends one entry. The first entry creates the file.
@@ -40,7 +40,7 @@ func (a *Agent) record(kind string, more fields) {
 	}
 	entry := fields{
 		"type": kind, "uuid": uuid.NewString(), "parentUuid": nil, "isSidechain": false, "userType": "external",
-		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), "sessionId": id, "cwd": a.dir(), "version": Version,
+		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), "sessionId": id, "cwd": a.Dir, "version": Version,
 	}
 	if t.parent != "" {
 		entry["parentUuid"] = t.parent

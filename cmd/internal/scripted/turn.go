@@ -154,19 +154,9 @@ func (a *Agent) say(answer Answer) (last string) {
 		return ""
 	}
 	a.screen.print(actor.BlockAnswer, strings.Join(answer.Blocks, "\n"))
-	record := func() {
-		id := newMessageID()
-		for _, text := range answer.Blocks {
-			a.recordAssistant(id, fields{"type": "text", "text": text}, "end_turn")
-		}
-	}
-	if answer.Late > 0 {
-		a.Go(func(ctx context.Context) {
-			_ = sleep(ctx, answer.Late) // if the session ends first, the answer is late enough
-			record()
-		})
-	} else {
-		record()
+	id := newMessageID()
+	for _, text := range answer.Blocks {
+		a.recordAssistant(id, fields{"type": "text", "text": text}, "end_turn")
 	}
 	return answer.last()
 }

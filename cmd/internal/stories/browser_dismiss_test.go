@@ -5,6 +5,8 @@ package stories
 import (
 	"fmt"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // TestBrowserDismissesAgentsThatDied: the card of an agent that died has a button that dismisses it, and the card of those that ended
@@ -36,6 +38,16 @@ func TestBrowserDismissesAgentsThatDied(t *testing.T) {
 		p.awaitText(fmt.Sprintf("#ended-%d", a), "ago")
 		if got := r.getAgent(a); got.DismissedAt == nil {
 			t.Errorf("agent %d is not dismissed", a)
+		}
+	}
+}
+
+// awaitTmuxEnds waits until the agents have ended with their tmux server.
+func awaitTmuxEnds(r *rig, ids ...int64) {
+	r.t.Helper()
+	for _, id := range ids {
+		if a := r.awaitState(id, daemon.Ended); *a.EndReason != "tmux_server_gone" {
+			r.t.Errorf("agent %d ended by %s", id, *a.EndReason)
 		}
 	}
 }

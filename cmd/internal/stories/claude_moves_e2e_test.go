@@ -4,6 +4,7 @@ package stories
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -199,4 +201,29 @@ func (r *claudeRig) startForeign(argv ...string) (socket string) {
 		r.await("the end of the person's tmux server", func() (bool, string) { return !server.Alive(), socket })
 	})
 	return socket
+}
+
+// claudeUsage adds up the usage in a transcript, of each answer once.
+func claudeUsage(transcript string) (sum runtimes.Tokens, answers int) {
+	seen := map[string]bool{}
+	for line := range strings.Lines(transcript) {
+		var l struct {
+			Type    string
+			Message struct {
+				ID    string
+				Usage struct {
+					Input  int64 `json:"input_tokens"`
+					Write  int64 `json:"cache_creation_input_tokens"`
+					Read   int64 `json:"cache_read_input_tokens"`
+					Output int64 `json:"output_tokens"`
+				}
+			}
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Type == "assistant" && !seen[l.Message.ID] {
+			seen[l.Message.ID] = true
+			u := l.Message.Usage
+			sum.Add(runtimes.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.Read, CacheWrite: u.Write})
+		}
+	}
+	return sum, len(seen)
 }

@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,5 +65,14 @@ func wantRecord(r *rig, before, after daemon.Handoff) {
 	if after.RecordedAt == nil || before.RecordedAt == nil || !after.RecordedAt.Equal(*before.RecordedAt) ||
 		*after.InjectionPrompt != *before.InjectionPrompt || *after.ContextChecksum != *before.ContextChecksum {
 		r.t.Errorf("record\n   was %+v\nand is %+v", before, after)
+	}
+}
+
+// wantRefused fails unless an error has the code.
+func wantRefused(t testing.TB, err error, code daemon.Code, part string) {
+	t.Helper()
+	var told *daemon.Error
+	if !errors.As(err, &told) || told.Code != code || !strings.Contains(told.Message, part) {
+		t.Errorf("refused with %v, want %s with %q", err, code, part)
 	}
 }

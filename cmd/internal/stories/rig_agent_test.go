@@ -18,17 +18,6 @@ const (
 	instructed = "hand over your work" // in each instruction
 )
 
-// awaitSkill waits until the persona's skill contains the part, and returns the skill.
-func awaitSkill(r *rig, slug, part string) (skill string) {
-	r.t.Helper()
-	r.await("skill of "+slug, func() (bool, string) {
-		full, err := r.client.Persona(r.t.Context(), slug)
-		skill = full.Skill
-		return err == nil && strings.Contains(skill, part), fmt.Sprintf("%q %v", skill, err)
-	})
-	return skill
-}
-
 // newestAgent is the agent that was created last.
 func newestAgent(r *rig) daemon.Agent {
 	r.t.Helper()
@@ -158,4 +147,23 @@ func answers(r *rig, agentID int64) []string {
 		}
 	}
 	return out
+}
+
+// startWorked starts an agent that has done a turn, so that its session has a conversation.
+func startWorked(r *rig, persona string) daemon.Agent {
+	r.t.Helper()
+	return doTurn(r, r.startAgent(persona).ID, "Find out why the tests are slow")
+}
+
+const trusts = "trust: may the agent work in this folder?"
+
+// awaitAsked waits until an agent without a session waits for a person, and checks that the operator was told in
+// time.
+func awaitAsked(r *rig, id int64, asks string) daemon.Agent {
+	r.t.Helper()
+	a := r.awaitAgent(id, "waits for "+asks, func(a daemon.Agent) bool { return a.State == daemon.Waiting && a.WaitsFor == asks })
+	if a.RegisteredAt != nil {
+		r.t.Errorf("agent %d waits with a session", id)
+	}
+	return a
 }

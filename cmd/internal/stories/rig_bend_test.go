@@ -2,9 +2,6 @@ package stories
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,16 +156,3 @@ func (g *gate) await(t testing.TB) {
 }
 
 func (g *gate) goOn() { g.once.Do(func() { close(g.open) }) }
-
-// errAway is the error of a bent call that did nothing.
-var errAway = errors.New("away for a moment")
-
-// wantNothingApproved fails if a dialog of the agent was answered with yes.
-func (r *rig) wantNothingApproved(agentID int64) {
-	r.t.Helper()
-	for _, e := range r.transcript(agentID) {
-		if text := fmt.Sprint(e.Message.Content); e.Type == "user" && strings.Contains(text, "tool_result") {
-			r.t.Errorf("agent %d: a tool was run: %s", agentID, text)
-		}
-	}
-}

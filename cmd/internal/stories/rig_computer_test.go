@@ -28,9 +28,8 @@ type computer struct {
 	running sync.WaitGroup // the goroutines of the processes
 
 	mu       sync.Mutex
-	ports    int                // how many were given away
-	reports  map[int64][]string // by agent: see reportedStore
-	up       *servingHere       // nil: no daemon listens
+	ports    int          // how many were given away
+	up       *servingHere // nil: no daemon listens
 	programs map[*program]bool
 }
 

@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
@@ -51,16 +50,12 @@ func goesOn(r *rig, agentID int64) (list []daemon.Delivery) {
 	return list
 }
 
-// toldToGoOn counts the prompts after a limit that reached the agent.
-func toldToGoOn(r *rig, agentID int64) (n int) {
-	r.t.Helper()
-	for _, text := range r.told(agentID) {
-		if strings.HasPrefix(text, "Your usage limit has ended.") || strings.HasPrefix(text, "Your last turn ended with an error of the API") {
-			n++
-		}
-	}
-	return n
-}
-
 // pass lets the time of the bubble pass.
 func pass(d time.Duration) { <-time.After(d) }
+
+// awaitLimitHandoff waits until the handoff that was requested because of the agent's limit is completed.
+func awaitLimitHandoff(r *rig, agentID int64) daemon.Handoff {
+	r.t.Helper()
+	a := r.awaitAgent(agentID, "a handoff because of its limit", func(a daemon.Agent) bool { return a.Limit != nil && a.Limit.HandoffID != nil })
+	return r.awaitPhase(*a.Limit.HandoffID, daemon.Completed)
+}

@@ -91,12 +91,6 @@ func awaitPipelineThat(r *rig, id int64, what string, ok func(daemon.Pipeline) b
 	return p
 }
 
-// awaitStep waits until step n, counted from 1, has the status. It returns the pipeline.
-func awaitStep(r *rig, id int64, n int, status daemon.StepStatus) daemon.Pipeline {
-	r.t.Helper()
-	return awaitPipelineThat(r, id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
-}
-
 // stepStatuses is the statuses of a pipeline's steps in one line, as "done running pending".
 func stepStatuses(p daemon.Pipeline) string {
 	var words []string
@@ -154,48 +148,6 @@ func awaitWorkingAgent(r *rig, id int64, n int) daemon.Agent {
 	return a
 }
 
-// awaitPipelineFailure waits until the pipeline fails with this sentence at step n. It checks that the step has the
-// same sentence, and that the operator was told once, with what to do next.
-func awaitPipelineFailure(r *rig, id int64, n int, sentence string) daemon.Pipeline {
-	r.t.Helper()
-	p := awaitPipeline(r, id, daemon.PipelineFailed)
-	s := p.Steps[n-1]
-	if said(p.Error) != sentence || said(s.Error) != sentence || s.Status != daemon.StepFailed || s.FinishedAt == nil || p.FinishedAt == nil {
-		r.t.Errorf("pipeline failed with %q, step with %q (%s), want %q\n%s", said(p.Error), said(s.Error), s.Status, sentence, r.report())
-	}
-	for i, s := range p.Steps[n:] {
-		if s.Status != daemon.StepPending || len(s.AgentIDs) > 0 {
-			r.t.Errorf("step %d is %s after the failure, with agents %v", n+i+1, s.Status, s.AgentIDs)
-		}
-	}
-	text := awaitPipelineAlert(r, id, "pipeline_failed")
-	if want := fmt.Sprintf("understudy pipeline resume %d", id); !strings.Contains(text, sentence) || !strings.Contains(p.Hint, want) || !strings.Contains(text, want) {
-		r.t.Errorf("operator was told %q, hint %q: want the reason and `%s`", text, p.Hint, want)
-	}
-	return p
-}
-
-// stepInput is the stored prompt of a step's agent.
-func stepInput(r *rig, id int64, n int) string {
-	r.t.Helper()
-	store := r.database()
-	p, err := store.Pipeline(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return p.Steps[n-1].Input
-}
-
-// output is the output that step n has left.
-func (r *rig) output(p daemon.Pipeline, n int) string {
-	r.t.Helper()
-	out := p.Steps[n-1].LatestHandoff
-	if out == nil {
-		r.t.Fatalf("step %d of pipeline %d left nothing: %s", n, p.ID, stepStatuses(p))
-	}
-	return out.ContentMD
-}
-
 // agentRow reads an agent's row, with the fields that the API does not show.
 func agentRow(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
@@ -205,17 +157,6 @@ func agentRow(r *rig, agentID int64) daemon.Agent {
 		r.t.Fatal(err)
 	}
 	return a
-}
-
-// abortPipeline aborts a pipeline and checks the answer, which is the pipeline.
-func abortPipeline(r *rig, id int64, steps string) daemon.Pipeline {
-	r.t.Helper()
-	p, err := r.client.AbortPipeline(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatalf("abort: %v", err)
-	}
-	wantAborted(r, p, steps)
-	return p
 }
 
 // approvePipeline waits until the pipeline waits for approval, and approves it.
@@ -236,36 +177,8 @@ func holdingStep(r *rig, agent string) (step string, release func()) {
 	return agent + " | prompt: Work. @hold " + file, release
 }
 
-// resumePipeline resumes a failed pipeline.
-func resumePipeline(r *rig, id int64, skip bool) daemon.Pipeline {
-	r.t.Helper()
-	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
-	if err != nil {
-		r.t.Fatalf("resume: %v", err)
-	}
-	return p
-}
-
 // roof is a request whose steps leave structured fields, so that the next step is told what the template asks of it.
 const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
-
-// wantAtMostLive fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose
-// order is that of the commits.
-func wantAtMostLive(r *rig, limit int) {
-	r.t.Helper()
-	live := map[int64]bool{}
-	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
-		switch e.Type {
-		case "agent_created":
-			live[*e.AgentID] = true
-		case "agent_ended", "agent_failed":
-			delete(live, *e.AgentID)
-		}
-		if len(live) > limit {
-			r.t.Errorf("event %d: agents %v live at once, at most %d may", e.ID, live, limit)
-		}
-	}
-}
 
 // wantOneAgentPerStep fails unless each step that was not skipped is done, had one agent that was told one text, and
 // left one output.

@@ -3,8 +3,6 @@ package stories
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -23,20 +21,6 @@ func alive(r *rig, pid int) bool {
 	}
 	_, err := find(pid)
 	return err == nil
-}
-
-// workingDir is the directory in which the agent's process works.
-func workingDir(r *rig, agentID int64) string {
-	r.t.Helper()
-	pane := r.pane(agentID)
-	if r.memory != nil {
-		return r.memory.term.in(pane.Ref).dir
-	}
-	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pane.PID))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return dir
 }
 
 // killAgent kills the process in the agent's pane.

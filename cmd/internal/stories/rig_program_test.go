@@ -221,9 +221,6 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 		res, err := p.m.oneShot(ctx, engine.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
 		return scripted.Result{Stdout: res.Stdout, Stderr: []byte(res.Stderr), Code: res.Exit, Err: err}
 	}
-	if c.Detached {
-		return p.startLeftover(c)
-	}
 	words := c.Argv
 	if words[0] == "sh" { // as in sh -c "understudy hook Stop"
 		words = strings.Fields(words[len(words)-1])
@@ -235,26 +232,6 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 		return p.runStatusLine(ctx, c.Environ, c.Stdin)
 	}
 	return scripted.Result{Code: 127, Err: fmt.Errorf("nobody knows how to run %q", c.Argv)}
-}
-
-// startLeftover starts a program that does nothing for so many seconds as its argument says.
-func (p *program) startLeftover(c scripted.Command) scripted.Result {
-	seconds, err := strconv.Atoi(c.Argv[1])
-	if err != nil {
-		return scripted.Result{Code: 127, Err: err}
-	}
-	left := p.m.program(p.PID)
-	p.mu.Lock()
-	p.group = append(p.group, left)
-	p.mu.Unlock()
-	left.start(func(ctx context.Context) int {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(seconds) * time.Second):
-		}
-		return 0
-	})
-	return scripted.Result{PID: left.PID}
 }
 
 // runHook does what `understudy hook` does: it hands the payload to the daemon and prints the answer, or puts the

@@ -20,7 +20,6 @@ var failures = map[string]scripted.APIError{
 	"usage_limit":           {Kind: "rate_limit", Status: 429, Message: "You've hit your 5-hour limit · resets 7:08am (UTC)"},
 	"authentication_failed": {Kind: "authentication_failed", Status: 401, Message: "Please run /login · API Error: 401 Invalid bearer token"},
 	"overloaded":            {Kind: "overloaded", Status: 529, Message: "API Error: 529 overloaded"},
-	"context_full":          {Kind: "invalid_request", Status: 400, Message: "Prompt is too long"},
 	"unknown":               {Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"},
 }
 
@@ -40,31 +39,17 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 	case err != nil:
 		return scripted.Answer{}, err
 	case b.has("usage-limit"):
-		return scripted.Answer{}, s.usageLimit(a, b)
+		return scripted.Answer{}, usageLimit(b)
 	case b.has("api-error"):
 		refused := failures[b["api-error"]]
 		return scripted.Answer{}, &refused
-	case b.has("no-final-text"):
-		return scripted.Answer{}, nil
 	}
-	answer := scripted.Answer{Blocks: []string{text}}
-	if b.has("late-transcript") {
-		answer.Late = b.duration("late-transcript", 200*time.Millisecond)
-	}
-	return answer, nil
+	return scripted.Answer{Blocks: []string{text}}, nil
 }
 
 // usageLimit is the refusal of a request because of a usage limit.
-func (s *script) usageLimit(a *scripted.Agent, b behaviours) error {
+func usageLimit(b behaviours) error {
 	reset := time.Now().Add(b.duration("usage-limit", time.Hour)).UTC()
-	if after, resumes := b["auto-resume"]; resumes {
-		wait, _ := parseDuration(after) // behaviours.add has checked it
-		a.Go(func(ctx context.Context) {
-			if sleep(ctx, wait) == nil {
-				a.ResumeAfterLimit(ctx)
-			}
-		})
-	}
 	return &scripted.APIError{Kind: "rate_limit", Status: 429, Message: "You've hit your 5-hour limit · resets " + reset.Format("Jan 2, 3:04pm") + " (UTC)"}
 }
 
@@ -78,11 +63,6 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 	}
 	if err := s.think(ctx, b, d.busy); err != nil {
 		return "", err
-	}
-	if d.move != "" {
-		if err := a.Use(ctx, moveTool(a, d.move)); err != nil {
-			return notAllowed, nil
-		}
 	}
 	if d.background {
 		if err := a.Use(ctx, s.backgroundTool(a, d.hold)); err != nil {
@@ -110,11 +90,6 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 	task := actor.Understand(prompt).Kind
 	switch {
 	case d.answers():
-	case task == actor.WriteHandoff && b.has("crash-on-instruction"):
-		a.Crash(ctx)
-		return "", ctx.Err()
-	case task == actor.TakeOver && b.has("no-read"):
-		return "I go on without looking.", nil
 	case strings.HasPrefix(prompt, taskMark):
 		return "The background task has finished.", nil
 	case task != actor.SomethingElse || len(d.edits) == 0:
@@ -124,12 +99,6 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 	switch {
 	case d.say != "":
 		return d.say, nil
-	case d.raw != "":
-		text, err := os.ReadFile(a.Path(d.raw))
-		if err != nil {
-			return "I cannot read what to answer: " + err.Error(), nil
-		}
-		return string(text), nil
 	case d.report:
 		return a.Report(prompt), nil
 	}

@@ -17,14 +17,8 @@ type behaviours map[string]string
 // known lists every misbehaviour. Its value says whether the misbehaviour may have "=…". doc.go describes the
 // misbehaviours.
 var known = map[string]bool{
-	"no-document": false, "empty-document": false, "blank-document": false, "directory-document": false,
-	"symlink-document": false, "huge-document": true, "late-document": true, "no-further": false, "no-headings": false,
-	"claims": false, "slow-start": true, "no-session-start": false, "no-prompt-hook": false, "refuse-prompt": true, "held-prompt": true, "no-stop": false,
-	"stop-twice": false, "crash-on-instruction": false, "crash-at-start": false, "ignore-exit": false,
-	"ignore-term": false, "exit-dialog": false, "swallow-enter": false, "api-error": true, "usage-limit": true, "auto-resume": true, "child-hooks": false,
-	"think": true, "exit-delay": true, "no-final-message": false, "no-final-text": false, "no-read": false, "late-transcript": true,
-	"trust": false, "login": false, "lost-prompt": false, "strange-screen": false,
-	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
+	"no-document": false, "no-stop": false, "crash-at-start": false, "ignore-exit": false, "ignore-term": false, "api-error": true, "usage-limit": true,
+	"child-hooks": false, "think": true, "trust": false, "fork-hang": true,
 }
 
 // add merges a comma- or line-separated list into b. An entry NAME:MISBEHAVIOUR counts only if means returns true for

@@ -13,13 +13,11 @@ type directives struct {
 	busy            time.Duration
 	hold            string
 	background, ask bool
-	move            string
 	compact         bool
 	tokens          int
 	edits           []string
 	decisions       []string
 	say             string
-	raw             string
 	report          bool
 }
 
@@ -54,7 +52,7 @@ func readDirectives(text string) directives {
 }
 
 // answers reports whether a directive dictates the answer.
-func (d directives) answers() bool { return d.say != "" || d.raw != "" || d.report }
+func (d directives) answers() bool { return d.say != "" || d.report }
 
 func (d *directives) readWords(words []string) {
 	for i, word := range words {
@@ -69,8 +67,6 @@ func (d *directives) readWords(words []string) {
 			d.hold = argument
 		case "@background":
 			d.background = true
-		case "@move":
-			d.move = argument
 		case "@ask":
 			d.ask = true
 		case "@compact":
@@ -81,8 +77,6 @@ func (d *directives) readWords(words []string) {
 			if argument != "" {
 				d.edits = append(d.edits, argument)
 			}
-		case "@raw":
-			d.raw = argument
 		case "@report":
 			d.report = true
 		}

@@ -31,7 +31,7 @@ func Run(ctx context.Context, p scripted.Process, self ...string) int {
 	p.Run = s.run
 	return scripted.Run(ctx, p, scripted.Script{
 		Prepare: s.prepare, Welcome: s.welcome, Recall: s.recall, Begin: s.begin, Answer: s.answer, Deliver: s.deliver,
-		Tasks: s.tasks, Swallow: func() bool { return s.now().has("swallow-enter") }, Exit: s.exit, Ignores: s.ignores, Linger: s.linger,
+		Tasks: s.tasks, Exit: s.exit, Ignores: s.ignores,
 	})
 }
 
@@ -54,29 +54,15 @@ func (s *script) prepare(opt *scripted.Options) error {
 		return err
 	case b.has("crash-at-start"):
 		return errors.New("scripted crash at start")
-	case b.has("lost-prompt") && !opt.Print:
-		opt.Prompt = ""
 	}
 	s.turn = b
 	return nil
 }
 
-// welcome asks the questions that Claude Code asks before its first session.
+// welcome asks the question that Claude Code asks before its first session.
 func (s *script) welcome(ctx context.Context, a *scripted.Agent) bool {
 	s.begin(a)
 	b := s.inTurn()
-	if sleep(ctx, b.duration("slow-start", 0)) != nil {
-		return false
-	}
-	if b.has("strange-screen") {
-		a.DrawStrangely()
-	}
-	if b.has("login") {
-		a.Ask(ctx, "login", actor.Dialog{
-			Title: "Browser didn't open? Use the URL below to sign in", Detail: "https://example.com/oauth/authorize?code_challenge=SECRET",
-			Question: "Paste code here if prompted >",
-		})
-	}
 	return !b.has("trust") || a.Ask(ctx, "trust", actor.Dialog{
 		Title: "Accessing workspace:", Detail: a.Dir, Question: "Is this a project you created or one you trust?",
 		Choices: []string{"No, exit", "Yes, I trust this folder"},
@@ -116,7 +102,7 @@ func (s *script) exit(a *scripted.Agent, leave func()) {
 	switch {
 	case b.has("ignore-exit"):
 		a.Print(actor.BlockUser, "/exit")
-	case len(s.tasks()) > 0 || b.has("exit-dialog"):
+	case len(s.tasks()) > 0:
 		a.Go(func(ctx context.Context) {
 			choice := a.Ask(ctx, "exit confirmation", actor.Dialog{
 				Title: "Background work is running", Question: "Exit anyway?",
@@ -133,23 +119,6 @@ func (s *script) exit(a *scripted.Agent, leave func()) {
 
 func (s *script) ignores(sig os.Signal) bool {
 	return sig == syscall.SIGTERM && s.now().has("ignore-term")
-}
-
-// linger keeps the process alive after SessionEnd for exit-delay. A signal that the agent does not ignore ends the wait.
-func (s *script) linger(ctx context.Context, signals <-chan os.Signal) {
-	over := time.After(s.now().duration("exit-delay", 0))
-	for {
-		select {
-		case <-over:
-			return
-		case <-ctx.Done():
-			return
-		case sig := <-signals:
-			if sig != syscall.SIGWINCH && !s.ignores(sig) {
-				return
-			}
-		}
-	}
 }
 
 // sleep waits for d, but not longer than until ctx ends.

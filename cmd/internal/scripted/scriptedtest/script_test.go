@@ -34,10 +34,10 @@ func TestBehavioursOfOneAgent(t *testing.T) {
 	t.Parallel()
 	b := behaviours{}
 	con := scripted.Options{Name: "developer-7", SystemPrompt: "You are step 2 of 5 of the pipeline run 3."}
-	if err := b.add("no-stop,developer-:think=1s,reviewer-:api-error\n2:no-final-text 3:ignore-exit", func(name string) bool { return means(con, name) }); err != nil {
+	if err := b.add("no-stop,developer-:think=1s,reviewer-:api-error\n2:crash-at-start 3:ignore-exit", func(name string) bool { return means(con, name) }); err != nil {
 		t.Fatal(err)
 	}
-	if want := (behaviours{"no-stop": "", "think": "1s", "no-final-text": ""}); !reflect.DeepEqual(b, want) {
+	if want := (behaviours{"no-stop": "", "think": "1s", "crash-at-start": ""}); !reflect.DeepEqual(b, want) {
 		t.Errorf("got %v, want %v", b, want)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -60,25 +59,6 @@ func askTool() scripted.Tool {
 // ranCommand returns Bash's response for a command.
 func ranCommand(stdout string) actor.Fields {
 	return actor.Fields{"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false}
-}
-
-// forkTool returns a call of Write that makes the file fork-tool-ran in the working directory.
-func forkTool(a *scripted.Agent) scripted.Tool {
-	const content = "The tool ran.\n"
-	path := a.Path("fork-tool-ran")
-	tool := scripted.WriteTool(path, content, func() error { return a.WriteFile(path, content) })
-	tool.Says = "I shall note something first."
-	return tool
-}
-
-// moveTool returns the call by which the model moves its session to another directory.
-func moveTool(a *scripted.Agent, dir string) scripted.Tool {
-	return scripted.Tool{
-		Name: "EnterWorktree", Title: dir, Input: actor.Fields{"name": filepath.Base(dir)},
-		Do: func() (any, string, error) {
-			return actor.Fields{"worktreePath": dir}, "Switched to " + dir, a.Move(dir)
-		},
-	}
 }
 
 // taskMark begins the prompt that reports a finished task.

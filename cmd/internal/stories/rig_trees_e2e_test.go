@@ -1,0 +1,62 @@
+//go:build e2e
+
+package stories
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktrees"
+)
+
+// roofRepo makes a repository with one commit and a folder in it.
+func roofRepo(t *testing.T) cmdtest.Repo {
+	g := cmdtest.NewRepo(t)
+	g.Write("roof.txt", "a hole\n")
+	g.Write("attic/beam.txt", "a beam\n")
+	g.Commit(time.Now())
+	return g
+}
+
+// mainRepo is a repository on the branch main, in which git knows its person.
+func mainRepo(t *testing.T) cmdtest.Repo {
+	g := roofRepo(t)
+	g.Git("branch", "-M", "main")
+	g.Git("config", "user.name", "Ada")
+	g.Git("config", "user.email", "ada@example.org")
+	return g
+}
+
+func (r *rig) tree(id int64) worktrees.TreeView {
+	r.t.Helper()
+	v, err := r.client.Worktree(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatalf("work tree %d: %v", id, err)
+	}
+	return v
+}
+
+// treeOf returns the work tree of a pipeline.
+func treeOf(r *rig, pipeline int64) worktrees.TreeView {
+	r.t.Helper()
+	list, err := r.client.Worktrees(r.t.Context(), true)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(v worktrees.TreeView) bool { return v.PipelineID != nil && *v.PipelineID == pipeline })
+	if i < 0 {
+		r.t.Fatalf("pipeline %d has no work tree", pipeline)
+	}
+	return list[i]
+}
+
+func stopAndAwait(r *rig, id int64) {
+	r.t.Helper()
+	if _, err := r.client.StopAgent(r.t.Context(), id, false); err != nil {
+		r.t.Fatal(err)
+	}
+	r.awaitState(id, daemon.Ended)
+}

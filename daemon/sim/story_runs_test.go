@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/pipelines"
+)
+
+// thinking has the agents that start from now on think for that long.
+func thinking(p *person, long time.Duration) {
+	p.w.born = func(a *agent) { a.mood.think = long }
+}
+
+// rename gives a file another name.
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAbortBelowADialog: a dialog stands in the pane of a step's agent, and the operator is told. An abort answers it with No and ends the
+// agent. It is no alert, and the agents of others work on.
+func TestAbortBelowADialog(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		thinking(p, time.Minute)
+		other := p.startPipeline(h, "one")
+		works := p.newest(other, 0)
+		p.w.born = func(a *agent) { a.extra = func(ctx context.Context) bool { return a.permission(ctx) } }
+		id := p.startPipeline(h, "four")
+		a := p.newest(id, 0)
+		p.await("the dialog", time.Minute, func() bool { return events(p, event.PipelineWaiting) == 1 })
+		if pl, _ := p.w.store.Pipeline(ctx(), id); !strings.Contains(pl.Note, "a dialog waits") || !eventsOf(p, event.PipelineWaiting)[0].Alert {
+			t.Errorf("the pipeline says %q", pl.Note)
+		}
+		p.abort(h, id)
+		wantCode(t, p.ask(h, "abort once more", func(ctx context.Context, d *house.House) error {
+			_, err := d.Pipelines.AbortPipeline(ctx, id)
+			return err
+		}), daemon.CodePipelineEnded)
+		p.await("its end", 30*time.Second, func() bool { return p.row(a).EndedAt != nil })
+		pl := p.reachStatus(id, daemon.PipelineFailed)
+		if len(a.answers) > 0 || p.row(works).StopAskedAt != nil || pl.Note != "" || *pl.Steps[0].Error != "Pipeline aborted" || !strings.Contains(pl.Hint, "understudy pipeline resume") || eventsOf(p, event.PipelineFailed)[0].Alert {
+			t.Errorf("it said %q; the pipeline says %q, %q", a.answers, pl.Note, pl.Hint)
+		}
+		p.reachStatus(other, daemon.PipelineDone)
+	})
+}
+
+// TestSuccessorAtAStep: a person hands the agent of a step over. The step goes on with the successor, which is told its place, and its answer is
+// the output. The prompt of the step is too long for a command line: it stays in a file that both may read.
+func TestSuccessorAtAStep(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		thinking(p, 10*time.Second)
+		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000)
+		var id int64
+		if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
+			pl, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: "one", Title: "A pipeline", Prompt: prompt, Cwd: h.cwd})
+			id = pl.ID
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		a := p.newest(id, 0)
+		p.poll("its turn", func() bool { return a.stop != nil })
+		p.requestHandoff(h, a, "")
+		p.await("the note", time.Minute, func() bool {
+			pl, _ := p.w.store.Pipeline(ctx(), id)
+			return strings.Contains(pl.Note, "agent 1 is being handed over (handoff 1)")
+		})
+		var task string
+		p.w.born = func(next *agent) {
+			p.w.born = nil
+			next.extra = func(context.Context) bool {
+				task = mustRead(h.dir.Launch(next.id) + "/task.md")
+				if pl, _ := p.w.store.Pipeline(ctx(), id); *pl.CurrentAgentID != next.id || !strings.Contains(next.skill, "What it was asked to do stands in "+h.dir.Launch(next.id)+"/task.md") {
+					t.Errorf("agent %d works on the step; its successor was told %q", *pl.CurrentAgentID, next.skill)
+				}
+				return true
+			}
+		}
+		pl := p.reachStatus(id, daemon.PipelineDone)
+		if out := pl.Steps[0].LatestHandoff; task != prompt || !slices.Equal(pl.Steps[0].AgentIDs, []int64{1, 2}) || out.AgentID != 2 {
+			t.Errorf("agents %v, the file has %d of %d bytes", pl.Steps[0].AgentIDs, len(task), len(prompt))
+		}
+	})
+}
+
+// TestRecordIsTakenUpOnce: no successor at a step can start. A resume goes on with the record of the handoff once; the next one begins the step
+// anew, or it could never be done.
+func TestRecordIsTakenUpOnce(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		thinking(p, 10*time.Second)
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.w.born = func(next *agent) {
+			next.mood.start = 0
+			p.w.employEndless("chance", func(p *person) { next.end("crashed", 1) })
+		}
+		handoff := p.request(h, a, daemon.Failed)
+		pl := p.reachStatus(id, daemon.PipelineFailed)
+		if !strings.Contains(*pl.Error, "handoff 1 failed in phase awaiting_registration") || !strings.Contains(pl.Hint, "goes on with what that recorded") {
+			t.Errorf("it failed with %q: %s", *pl.Error, pl.Hint)
+		}
+		p.resume(&pl, false)
+		p.await("the second successor", 2*time.Minute, func() bool {
+			pl, _ = p.w.store.Pipeline(ctx(), id)
+			return !pl.Open() && len(pl.Steps[0].AgentIDs) == 3
+		})
+		wantCode(t, p.retry(&handoff), daemon.CodePipelineFailed)
+		p.w.born = nil
+		p.resume(&pl, false)
+		pl = p.reachStatus(id, daemon.PipelineDone)
+		if last, _ := p.w.store.Agent(ctx(), pl.Steps[0].AgentIDs[3]); last.PreviousAgentID != nil || p.handoffs(a.id)[0].Phase != daemon.Failed {
+			t.Errorf("agent %+v ended the step, after handoffs %+v", last, p.handoffs(a.id))
+		}
+	})
+}
+
+// TestNextStepFollowsItsPredecessor: the next step works where the session of the step before has moved. It ends nobody as long as its agent
+// could not start.
+func TestNextStepFollowsItsPredecessor(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		t.Run(map[bool]string{false: "to another directory", true: "when its directory is back"}[gone], func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				dir := filepath.Join(h.cwd, "tree-0")
+				p.w.born = func(a *agent) {
+					p.w.born = nil
+					a.extra = func(context.Context) bool {
+						if gone {
+							rename(t, h.cwd, h.cwd+".away")
+							return true
+						}
+						_ = os.MkdirAll(dir, 0o700)
+						a.moveTo(dir)
+						a.worked = dir
+						return true
+					}
+				}
+				id := p.startPipeline(h, "two")
+				a := p.newest(id, 0)
+				pl := p.reachStatus(id, daemon.PipelineWaiting)
+				p.approve(&pl, h)
+				if gone {
+					pl = p.reachStatus(id, daemon.PipelineFailed)
+					p.wait("looks on", 10*time.Second, 10*time.Second)
+					if row := p.row(a); pl.ErrorCode != daemon.CodeAgentNotStartable || !strings.Contains(*pl.Error, "that directory is gone") || !row.Active() || row.StopAskedAt != nil {
+						t.Errorf("it failed with %s: %s; agent %d is %s", pl.ErrorCode, *pl.Error, row.ID, row.State)
+					}
+					rename(t, h.cwd+".away", h.cwd)
+					p.resume(&pl, false)
+					p.reachStatus(id, daemon.PipelineDone)
+					return
+				}
+				pl = p.reachStatus(id, daemon.PipelineDone)
+				if second, _ := p.w.store.Agent(ctx(), pl.Steps[1].AgentIDs[0]); second.Cwd != dir || !has(pl.Warnings, "moved to "+dir) {
+					t.Errorf("the second step worked in %s: %q", second.Cwd, pl.Warnings)
+				}
+			})
+		})
+	}
+}
+
+// TestInterruptedPipelineGoesOnOnce: the agent of a step ends with its tmux server while no daemon runs. If the settings say so, the next
+// daemon begins the step again, and tells that. It does so once: then a person is asked. Every run checks both.
+func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.resume = true
+		thinking(p, 100*time.Second)
+		p.end(h)
+		id := p.startPipeline(h, "one")
+		crash := func(agents int) {
+			p.poll("its turn", func() bool { a := p.newest(id, 0); return a.stop != nil })
+			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { h.term.die(); return time.Second })
+			p.end(h)
+			p.await("a pipeline that goes on, or does not", time.Minute, func() bool {
+				pl, _ := p.w.store.Pipeline(ctx(), id)
+				return len(pl.Steps[0].AgentIDs) == agents && (agents == 2 || pl.Status == daemon.PipelineFailed)
+			})
+		}
+		crash(2)
+		crash(2)
+		if n := events(p, event.PipelineWarning); n != 1 {
+			t.Errorf("it was told %d times that the pipeline goes on", n)
+		}
+	})
+}
+
+// TestResumeTakesUpALiveAgent: the agent of a step that has failed was not asked to stop. A resume goes on with it, and starts no other. Every
+// run checks that.
+func TestResumeTakesUpALiveAgent(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		thinking(p, time.Minute)
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.poll("its turn", func() bool { return a.stop != nil })
+		pl, err := p.w.store.Pipeline(ctx(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		why, now, s := "Failed by hand", time.Now(), &pl.Steps[0]
+		pl.Status, pl.Error, pl.ErrorCode, pl.Hint, pl.FinishedAt = daemon.PipelineFailed, &why, daemon.CodeAgentNotStartable, why, &now
+		s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now
+		if err := p.w.store.Commit(ctx(), &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: &pl, Steps: []*daemon.Step{s}}, Events: []*event.Event{
+			{Type: event.PipelineFailed, PipelineID: &id, Alert: true, Payload: []byte(`{"status":"failed"}`)}, {Type: event.StepFailed, PipelineID: &id, StepID: &s.ID, Payload: []byte("{}")},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		checkPipelines(p.w, nil, nil)
+		p.resume(&pl, false)
+		if pl = p.reachStatus(id, daemon.PipelineDone); !slices.Equal(pl.Steps[0].AgentIDs, []int64{a.id}) {
+			t.Errorf("the step had the agents %v", pl.Steps[0].AgentIDs)
+		}
+	})
+}
