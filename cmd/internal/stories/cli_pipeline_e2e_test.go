@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
-	"github.com/understudyd/understudy/daemon"
 )
 
 // TestPipelineWaitOutlivesTheDaemon: A daemon that goes away ends neither the pipeline nor the command that watches
@@ -40,37 +39,5 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 	s.wantEnd(commands.ExitFailed, "understudy: no longer watched; pipeline 3 goes on: `understudy pipeline show 3 --data "+r.root+"` tells how, `understudy pipeline abort 3 --data "+r.root+"` ends it")
 	if strings.Contains(s.shown(), "\x1b") {
 		t.Errorf("%q", s.shown())
-	}
-}
-
-// TestPipelineWaitInterruptedEndsTheCommandAlone: Ctrl-C ends the command and not the pipeline. A person who resumes
-// the pipeline later sees what ended it.
-func TestPipelineWaitInterruptedEndsTheCommandAlone(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	r.misbehave("think=1h")
-	s := sit(r, true, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
-	s.awaitPrinted(`1/1 product-owner .*agent 1`, 1)
-	s.typeKeys("\x03")
-	s.awaitPrinted("no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data ", 1)
-	<-s.ended
-	if p, err := r.client.Pipeline(t.Context(), 1); err != nil || p.Status != daemon.PipelineRunning {
-		t.Errorf("pipeline is %s, want it to go on: %v", p.Status, err)
-	}
-	if _, err := r.client.AbortPipeline(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	r.misbehave("api-error")
-	s = sit(r, false, "pipeline", "resume", "1", "--wait")
-	s.wantEnd(commands.ExitFailed, "Put that right, then `understudy pipeline resume 1 --data "+r.root+"`.")
-	if shown := s.shown(); !strings.Contains(shown, "✗ 1/1 product-owner ") || !strings.Contains(shown, "\npipeline 1 failed: ") || strings.Contains(shown, "Pipeline aborted") {
-		t.Error(shown)
-	}
-
-	s = sit(r, false, "pipeline", "resume", "1", "--wait", "--json")
-	s.awaitPrinted(`"status": "failed"`, 1)
-	<-s.ended
-	if code := s.code; code != commands.ExitFailed {
-		t.Errorf("exit code %d", code)
 	}
 }

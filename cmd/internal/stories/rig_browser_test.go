@@ -5,8 +5,6 @@ package stories
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -282,19 +280,4 @@ func (p *tab) wantFits(what string) {
 	if len(wide) > 0 {
 		p.r.t.Errorf("%s is wider than the screen:\n%s", what, strings.Join(wide, "\n"))
 	}
-}
-
-// fetch gets an address of the daemon's API that the Go client does not know.
-func fetch(r *rig, ctx context.Context, path string) (*http.Response, error) {
-	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
-	}}
-	if r.memory != nil {
-		transport = r.memory
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	return transport.RoundTrip(request)
 }
