@@ -51,7 +51,9 @@ func TestPermissionByRule(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		idle := func() { p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle }) }
+		idle := func() {
+			p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+		}
 		idle()
 		waits := events(p, event.AgentWaiting)
 		if got := asks(p, a, "make deploy"); got.AnsweredBy != daemon.PermissionByRule || got.Verdict != daemon.AllowAgent && got.Verdict != daemon.Allow || got.Sentence != "rule Bash(make deploy)" {
