@@ -35,7 +35,7 @@ func argument(p *person, a *agent, name string) string {
 }
 
 // successor returns the successor of an agent's handoff, once it is idle.
-func (p *person) successor(a *agent) *agent {
+func successor(p *person, a *agent) *agent {
 	next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
 	p.await("its first turn", time.Minute, func() bool { return p.row(next).State == daemon.Idle })
 	return next
@@ -47,7 +47,7 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.request(h, a, daemon.Completed)
-		next := p.successor(a)
+		next := successor(p, a)
 		first, given := next.session, len(next.given)
 		begin := func(source, session string) {
 			next.session = session
@@ -119,7 +119,7 @@ func TestSuccessorsKnowThreeDocuments(t *testing.T) {
 		var documents []string
 		for range 4 {
 			p.request(h, a, daemon.Completed)
-			next := p.successor(a)
+			next := successor(p, a)
 			documents = append([]string{p.handoffs(a.id)[0].FilePath}, documents...)
 			last := documents[:min(3, len(documents))]
 			text := strings.TrimSpace(launched(p, next))
@@ -137,7 +137,7 @@ func TestRenamedPersona(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.request(h, a, daemon.Completed)
-		old := p.successor(a)
+		old := successor(p, a)
 		p.promptOnce(old)
 		const to = "developer-connie-1"
 		rename := func() error {
