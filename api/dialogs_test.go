@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -17,7 +18,13 @@ const trustScreen = "───────────────────�
 // an agent may use the operator's.
 func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
+	h, ctx := build(t, func(s *Server) {
+		s.Daemon.Reread = func() (engine.Settings, []engine.SettingChange, error) {
+			set := *s.Daemon.Settings()
+			set.NoKeys = true
+			return set, nil, nil
+		}
+	}), t.Context()
 	a := h.launched("mine", "s-1", func(a *daemon.Agent) { a.Host = "here" })
 	h.mainDoor().do("GET", at("agents", a.ID, "/dialog"), "").wants(t, "an empty pane", 404, "no_dialog")
 	h.tmux.SetScreen(a.Ref(), trustScreen)
@@ -72,6 +79,8 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	if got := h.tcpDoor().do("DELETE", at("agents", a.ID, "/keys"), `{"session": "`+taken.Session+`"}`); got.status != 200 {
 		t.Errorf("the end of the keys: %d %s", got.status, got.body)
 	}
+	must(h.client.ReloadSettings(ctx))(t)
+	h.tcpDoor().do("PUT", at("agents", a.ID, "/keys"), "").wants(t, "keys that the settings forbid", 403, "keys_forbidden")
 	if got := h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), yes); got.status != 200 || !strings.Contains(string(got.body), "Yes, I trust this folder") {
 		t.Errorf("the answer to the dialog: %d %s", got.status, got.body)
 	}

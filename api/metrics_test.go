@@ -130,6 +130,7 @@ func TestMetricsCount(t *testing.T) {
 	})
 	h.agent(func(a *daemon.Agent) { a.StateAt = time.Now() })
 	h.agent(away)
+	h.agent(func(a *daemon.Agent) { a.State, a.Trouble = daemon.Working, &daemon.Trouble{Code: "overloaded"} })
 	h.commit(&daemon.Change{Events: []*event.Event{
 		eventOf("handoff_recorded", "here", `{"from": "verifying", "phase_ms": 20.5}`),
 		eventOf("handoff_completed", "here", `{"from": "briefing", "phase_ms": 700, "mode": "generate", "total_ms": 61000}`),
@@ -153,7 +154,7 @@ func TestMetricsCount(t *testing.T) {
 	h.mainDoor().do("PUT", "/api/agents/77", "")
 	h.tcpDoor().with("Authorization", "Bearer nonsense").do("GET", "/api/agents", "")
 	h.awaitMetrics(map[string]float64{
-		`understudy_agents{state="idle"}`: 1, "understudy_database_up": 1, "understudy_agents_ended_total": 1,
+		`understudy_agents{state="idle"}`: 1, `understudy_agents_in_trouble{code="overloaded"}`: 1, "understudy_database_up": 1, "understudy_agents_ended_total": 1,
 		`understudy_handoffs_ended_total{status="completed"}`: 1, `understudy_handoffs_ended_total{status="failed"}`: 1,
 		`understudy_handoffs_ended_total{status="cancelled"}`:                       1,
 		`understudy_handoff_phase_duration_seconds_sum{phase="verifying"}`:          .0205,

@@ -126,6 +126,32 @@ func TestSenderSpeaksForItself(t *testing.T) {
 	}
 }
 
+// TestSenderIsTheProcessOfTheLaunch: a hook counts for a launched agent only with the secret of its launch, and only if the launch's own process
+// sends it: what the agent starts has the secret, too.
+func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
+	t.Parallel()
+	h, own := build(t, nil), must(tmux.FindProcess(os.Getpid()))(t)
+	a := h.launched("secret", "s-1", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart, a.State = "here", own.PID, own.Start, daemon.Idle })
+	send := func(event, launch string, pid int) daemon.AgentState {
+		body := fmt.Sprintf(`{"hook_event_name":"%s","session_id":"s-1","cwd":"/","source":"startup","reason":"logout","prompt":"x","transcript_path":"/t.jsonl"}`, event)
+		_, _ = hooks.Send(t.Context(), h.hook, hooks.Envelope{ // the row tells what came of it
+			Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), Launch: launch, AgentPID: pid, Body: json.RawMessage(body)})
+		return must(h.client.Agent(t.Context(), a.ID))(t).State
+	}
+	for _, event := range []string{"SessionStart", "UserPromptSubmit", "StopFailure", "SessionEnd"} {
+		for what, got := range map[string]daemon.AgentState{
+			"another launch": send(event, "foreign", own.PID), "another process": send(event, "secret", os.Getppid()), "no process": send(event, "secret", 0),
+		} {
+			if got != daemon.Idle {
+				t.Errorf("%s of %s made it %s", event, what, got)
+			}
+		}
+	}
+	if got := send("UserPromptSubmit", "secret", own.PID); got != daemon.Working {
+		t.Errorf("its own hook left it %s", got)
+	}
+}
+
 // TestSenderInAContainer: a process in another PID namespace sends pids that mean other processes here.
 func TestSenderInAContainer(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,8 @@ type spoolStore struct {
 	daemon.Store
 	wait map[string]chan struct{} // by key
 
+	refuses string // the key of a hook that it cannot store
+
 	mu    sync.Mutex
 	keys  []string
 	told  []string // the messages of alerts
@@ -42,6 +44,9 @@ func (s *spoolStore) RecordHook(ctx context.Context, in daemon.HookInput, _ func
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if in.Key == s.refuses {
+		return daemon.HookResult{}, errors.New("a constraint of the database")
+	}
 	s.keys = append(s.keys, in.Key)
 	return daemon.HookResult{HookID: int64(len(s.keys)), Applied: true}, nil
 }
@@ -180,5 +185,34 @@ func TestUnreadableSpoolFileIsToldOf(t *testing.T) {
 	}
 	if !slices.Equal(s.keys, []string{"a-1"}) {
 		t.Errorf("recorded %v", s.keys)
+	}
+}
+
+// TestHookThatCannotBeAppliedIsSetAside: a hook that the database refuses, and one that cannot be read, hold up no other hook. The operator is
+// told where each lies. While the database stores nothing at all, that says nothing about the hook, which waits in the spool.
+func TestHookThatCannotBeAppliedIsSetAside(t *testing.T) {
+	t.Parallel()
+	s := &spoolStore{refuses: "a-1", fails: errors.New("no space left on device")}
+	d := spoolDaemon(t, s)
+	unread := stopOf("a", 2)
+	unread.Body = json.RawMessage(`["not an object"]`)
+	spoolUp(t, d, stopOf("a", 1), unread, stopOf("b", 3))
+	if err := d.replaySpool(t.Context()); err == nil || len(s.told) > 0 {
+		t.Errorf("replayed although nobody can be told: %v, %q", err, s.told)
+	}
+	s.fails = nil
+	if err := d.replaySpool(t.Context()); err != nil || !slices.Equal(s.keys, []string{"b-3"}) {
+		t.Errorf("%v; recorded %v", err, s.keys)
+	}
+	s.told = slices.DeleteFunc(s.told, func(text string) bool { return !strings.HasPrefix(text, "hook_set_aside") })
+	if len(s.told) != 2 || !strings.Contains(s.told[0], "a constraint of the database") {
+		t.Fatalf("told %q", s.told)
+	}
+	for i, key := range []string{"a-1", "a-2"} {
+		path := filepath.Join(d.Data.Spool(), "bad", key+".json")
+		var kept hooks.Envelope
+		if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &kept) != nil || kept.Key != key || !strings.Contains(s.told[i], path) || !strings.Contains(s.told[i], "delete it") {
+			t.Errorf("%s: %v, told %q", path, err, s.told[i])
+		}
 	}
 }

@@ -253,13 +253,13 @@ func (n *numbers) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// logger writes a daemon's log into the trace. Some entries make the run fail; see [world.logged].
+// logger writes the warnings of a daemon's log into the trace. Some entries make the run fail; see [world.logged].
 type logger struct {
 	w   *world
 	who string
 }
 
-func (l *logger) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (l *logger) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
 func (l *logger) WithAttrs([]slog.Attr) slog.Handler               { return l }
 func (l *logger) WithGroup(string) slog.Handler                    { return l }
 

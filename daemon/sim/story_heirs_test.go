@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,6 +63,36 @@ func TestAnotherPersonaTakesOver(t *testing.T) {
 		}
 		if ended := p.row(a).EndedAt; ended == nil || ended.After(next.CreatedAt) {
 			t.Error("the outgoing agent ended after its successor began")
+		}
+	})
+}
+
+// TestHeirIsLaunchedAsItself: an heir of another persona has that persona's text and model, the permission mode that was chosen for it, and may
+// read the files of the handoff without asking.
+func TestHeirIsLaunchedAsItself(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		skill := filepath.Join(h.dir.Persona(personaSlugs[1]), "skill.md")
+		if err := os.WriteFile(skill, []byte("---\nname: kim\ndescription: tests\nmodel: opus\n---\nYou test.\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.daemon.d.Personas.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+		a := p.agent(h)
+		in := heirs(personaSlugs[1], personaSlugs[0])
+		in.Keep, in.Heirs[0].PermissionMode = true, "plan"
+		done := share(p, h, a, in, daemon.Completed)
+		next := p.w.process(*done.Heirs[0].AgentID)
+		if next.model != "opus" || next.mode != "plan" || !strings.Contains(launched(p, next), "You test.") {
+			t.Errorf("it is launched with model %s, mode %s and the text\n%s", next.model, next.mode, launched(p, next))
+		}
+		for _, path := range []string{done.FilePath, *done.ContextPath} {
+			if !strings.Contains(argument(p, next, "--settings"), "Read(/"+path+")") {
+				t.Errorf("it may not read %s without asking", path)
+			}
+		}
+		if p.row(a).EndedAt != nil {
+			t.Error("the agent did not stay")
 		}
 	})
 }

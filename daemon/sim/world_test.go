@@ -211,7 +211,12 @@ func (w *world) newestProcess(id int64) (newest *agent) {
 
 // logged adds an entry of a daemon's log to the trace. A panic, or a state without a move, is a failure of the run.
 func (w *world) logged(who string, level slog.Level, text string) {
-	w.trace.note(who, "%s: %s", level, text)
+	if level >= slog.LevelWarn {
+		w.trace.note(who, "%s: %s", level, text)
+	}
+	if strings.Contains(text, "Do you want to proceed") {
+		w.fail("%s: the log has what a pane shows: %s", who, text)
+	}
 	if strings.Contains(text, "panic") || strings.Contains(text, "knows no move") {
 		w.fail("%s: %s", who, text)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // asPhone makes the tab a phone's: 390 pixels wide, with touch.
@@ -137,4 +140,32 @@ func TestBrowserTakesKeys(t *testing.T) {
 	})
 	p.typeInto("#screen", "unheard")
 	wantComposer(r, a.ID, "")
+}
+
+// startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
+func startAsking(r *rig) (daemon.Agent, sight.Dialog) {
+	r.t.Helper()
+	r.misbehave("trust")
+	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a = awaitAsked(r, a.ID, trusts)
+	d, err := r.client.Dialog(r.t.Context(), a.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a, d
+}
+
+func choose(r *rig, agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
+	return r.client.AnswerDialog(r.t.Context(), agentID, dialog, choice)
+}
+
+func awaitKeysOff(r *rig, agentID int64, n int, why string) {
+	r.t.Helper()
+	r.await("the end of the keys: "+why, func() (bool, string) {
+		off := r.agentEvents(agentID, "agent_keys_off")
+		return len(off) == n && strings.Contains(off[n-1].Words(), why) && r.getAgent(agentID).Keys == nil, fmt.Sprintf("%+v", off)
+	})
 }

@@ -68,3 +68,31 @@ func TestBrowserAnswersPermissions(t *testing.T) {
 	slices.Sort(shown)
 	t.Logf("%d cards, median %s after the hook began: %v", len(shown), median(shown), shown)
 }
+
+// askToDeploy has an agent ask for the permission to deploy.
+func askToDeploy(r *rig, agentID int64) daemon.Permission {
+	r.t.Helper()
+	r.sendMessage(agentID, "deploy it @ask")
+	var asked daemon.Permission
+	r.await("a permission", func() (bool, string) {
+		list, err := r.client.Permissions(r.t.Context(), daemon.PermissionFilter{AgentID: agentID, Open: true})
+		if err == nil && len(list) == 1 {
+			asked = list[0]
+		}
+		return asked.ID != 0 && r.getAgent(agentID).State == daemon.Waiting, fmt.Sprintf("%+v %v", list, err)
+	})
+	r.awaitShown(agentID, "Do you want to proceed?")
+	return asked
+}
+
+// awaitOutcome waits until a permission is in a state.
+func awaitOutcome(r *rig, id int64, state daemon.PermissionState) daemon.Permission {
+	r.t.Helper()
+	var p daemon.Permission
+	r.await(fmt.Sprintf("permission %d %s", id, state), func() (bool, string) {
+		var err error
+		p, err = r.client.Permission(r.t.Context(), id)
+		return err == nil && p.State == state, fmt.Sprintf("%+v %v", p, err)
+	})
+	return p
+}

@@ -5,13 +5,20 @@ package stories
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 )
@@ -64,4 +71,68 @@ func TestBrowserTestsTargets(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// post is what a receiver was sent.
+type post struct {
+	path   string
+	header http.Header
+	body   string
+}
+
+// mailbox is a receiver on loopback that speaks as ntfy and as a webhook do.
+type mailbox struct {
+	url string
+
+	mu    sync.Mutex
+	posts []post
+}
+
+func newMailbox(t testing.TB) *mailbox {
+	b := &mailbox{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.posts = append(b.posts, post{r.URL.Path, r.Header, string(body)})
+	}))
+	t.Cleanup(server.Close)
+	b.url = server.URL
+	return b
+}
+
+// to returns what came to a path.
+func (b *mailbox) to(path string) (of []post) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.posts {
+		if p.path == path {
+			of = append(of, p)
+		}
+	}
+	return of
+}
+
+// notifyTargets sets the targets of a rig, as its config.yaml would.
+func notifyTargets(r *rig, yaml string) {
+	r.t.Helper()
+	path := filepath.Join(r.root, "config.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	s, err := serve.LoadSettings(path, true, func(string) string { return "" })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.cfg.Settings.Notify.Targets = s.Notify.Targets
+}
+
+// hostOf returns the id of the rig's host.
+func hostOf(r *rig) string {
+	r.t.Helper()
+	host, err := r.dir.HostID()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return host
 }

@@ -3,11 +3,14 @@
 package stories
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
 )
 
 // TestHandoffSelfFindsAPersonsAgentBySession: The command finds an agent that a person started by its session.
@@ -26,5 +29,61 @@ func TestHandoffSelfFindsAPersonsAgentBySession(t *testing.T) {
 	code, _, stderr = runInside(r, env, "", "handoff", "cancel", "self")
 	if want := "understudy: no active agent has this session: `understudy hooks install` has those that you start register\n"; code != commands.ExitFailed || stderr != want {
 		t.Errorf("another session: exit code %d, %q", code, stderr)
+	}
+}
+
+// runInside runs understudy as a command of an agent, with its own environment.
+func runInside(r *rig, env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
+	r.t.Helper()
+	var out, errs bytes.Buffer
+	code = commands.Run(r.t.Context(), args, func(name string) string { return env[name] }, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// launchEnv is the environment with which the agent's process was started.
+func launchEnv(r *rig, agentID int64) map[string]string {
+	r.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	env := map[string]string{}
+	for entry := range strings.SplitSeq(string(b), "\x00") {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// TestHandoffSelfRequestsTheAgentsOwnHandoff: It uses what the agent was launched with, and needs no data directory.
+func TestHandoffSelfRequestsTheAgentsOwnHandoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := startSpokenTo(r)
+	r.misbehave("think=1h")
+	env := launchEnv(r, a.ID)
+	if env["UNDERSTUDY_LAUNCH"] == "" {
+		t.Fatal("the agent has no launch secret")
+	}
+	delete(env, "UNDERSTUDY_DATA")
+	code, stdout, stderr := runInside(r, env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
+	h := r.latestHandoff(a.ID)
+	if want := fmt.Sprintf("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded\n", h.ID, a.ID); code != commands.ExitDone || stdout != want {
+		t.Fatalf("exit code %d, %q, %q; want %q", code, stdout, stderr, want)
+	}
+	if h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" {
+		t.Errorf("handoff %+v", h)
+	}
+	if code, _, stderr := runInside(r, env, "", "handoff", "self"); code != commands.ExitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
+		t.Errorf("a second one: exit code %d, %q", code, stderr)
+	}
+	cancelled := fmt.Sprintf("handoff %d is cancelled; agent %d lives on\n", h.ID, a.ID)
+	if code, stdout, stderr := runInside(r, env, "", "handoff", "cancel", "self"); code != commands.ExitDone || stdout != cancelled {
+		t.Errorf("cancel: exit code %d, %q, %q", code, stdout, stderr)
+	}
+	env["UNDERSTUDY_LAUNCH"] = "x"
+	if code, _, stderr := runInside(r, env, "", "handoff", "self"); code != commands.ExitFailed || stderr == "" {
+		t.Errorf("with a wrong secret: exit code %d, %q", code, stderr)
 	}
 }

@@ -4,6 +4,7 @@ package stories
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,4 +132,56 @@ func TestPopup(t *testing.T) {
 	r.halt()
 	run()
 	s.awaitScreen("the daemon is not running") // the popup stays, so that this can be read
+}
+
+// topPane is `understudy top` in a pane of a tmux server of its own.
+type topPane struct {
+	*rig
+	socket string
+}
+
+func startTop(r *rig, columns, lines int) *topPane { return startInPane(r, columns, lines, "top") }
+
+// startInPane runs understudy with other arguments in such a pane. Only one can use the server at a time.
+func startInPane(r *rig, columns, lines int, args ...string) *topPane {
+	r.t.Helper()
+	s := &topPane{r, filepath.Join(filepath.Dir(r.root), "seat.sock")}
+	list := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), cmdtest.MainProgram(r.t)}, args...)
+	s.runTmux(append(list, "--data", r.root)...)
+	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // Normally the server has ended with the command.
+	return s
+}
+
+func (s *topPane) command(args ...string) *exec.Cmd {
+	c := exec.Command("tmux", append([]string{"-u", "-S", s.socket, "-f", "/dev/null"}, args...)...)
+	c.Env = append(s.cfg.Environ, "TERM=xterm-256color")
+	return c
+}
+
+func (s *topPane) runTmux(args ...string) string {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("tmux %s: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func (s *topPane) press(keys ...string) {
+	s.t.Helper()
+	s.runTmux(append([]string{"send-keys"}, keys...)...)
+}
+
+// awaitScreen waits until the pane shows all of the texts.
+func (s *topPane) awaitScreen(texts ...string) {
+	s.t.Helper()
+	s.awaitEvery(tickOfScreens, fmt.Sprintf("top shows %q", texts), func() (bool, string) {
+		shown := s.runTmux("capture-pane", "-p")
+		for _, text := range texts {
+			if !strings.Contains(shown, text) {
+				return false, shown
+			}
+		}
+		return true, ""
+	})
 }

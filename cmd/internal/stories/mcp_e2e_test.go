@@ -3,10 +3,16 @@
 package stories
 
 import (
+	"encoding/json"
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -61,5 +67,137 @@ func TestMCPWithoutAgentOrDaemonSaysWhatToDo(t *testing.T) {
 		for _, tool := range mcpTools {
 			m.wantFailure(tool, mcpArgs(tool), part)
 		}
+	}
+}
+
+// mcpSession is the official client, connected to a process `understudy mcp`.
+type mcpSession struct {
+	t *testing.T
+	*mcp.ClientSession
+}
+
+// openMCP runs `understudy mcp` in an environment. At the test's end its stdin is closed, and it must then end by
+// itself with nothing on stderr.
+func openMCP(t *testing.T, env ...string) *mcpSession {
+	t.Helper()
+	cmd := exec.Command(cmdtest.MainProgram(t), "mcp")
+	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: cmdtest.Eventually}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil || !cmd.ProcessState.Success() || stderr.Len() > 0 {
+			t.Errorf("end of the server: %v, %v, stderr %q", err, cmd.ProcessState, &stderr)
+		}
+	})
+	return &mcpSession{t, session}
+}
+
+// openMCPFor runs the server in the environment with which the agent was launched.
+func openMCPFor(r *rig, t *testing.T, agentID int64) *mcpSession {
+	t.Helper()
+	return openMCP(t, launchFile(r, agentID).Env...)
+}
+
+// call calls a tool. failed is the sentence of its error.
+func (m *mcpSession) call(tool string, args map[string]any, into any) (failed string) {
+	m.t.Helper()
+	result, err := m.CallTool(m.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		m.t.Fatalf("%s: %v", tool, err)
+	}
+	text := result.Content[0].(*mcp.TextContent).Text
+	if result.IsError {
+		return text
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		m.t.Fatalf("%s: %q: %v", tool, text, err)
+	}
+	return ""
+}
+
+// mustCall calls a tool that must not fail.
+func (m *mcpSession) mustCall(tool string, args map[string]any) (got map[string]any) {
+	m.t.Helper()
+	if failed := m.call(tool, args, &got); failed != "" {
+		m.t.Fatalf("%s: %s", tool, failed)
+	}
+	return got
+}
+
+// wantFailure calls a tool that must fail with a sentence that contains the part.
+func (m *mcpSession) wantFailure(tool string, args map[string]any, part string) {
+	m.t.Helper()
+	var got map[string]any
+	if failed := m.call(tool, args, &got); !strings.Contains(failed, part) || strings.Contains(failed, "\n") || strings.Contains(failed, "dial unix") {
+		m.t.Errorf("%s answers %v and fails with %q, want one sentence, without its cause, with %q", tool, got, failed, part)
+	}
+}
+
+var mcpTools = []string{"handoff_status", "list_personas", "request_handoff", "send_message", "whoami"}
+
+// mcpArgs are the arguments without which a tool cannot be called.
+func mcpArgs(tool string) map[string]any {
+	if tool == "send_message" {
+		return map[string]any{"to": "1", "text": "hello"}
+	}
+	return nil
+}
+
+// TestMCPAgentRequestsItsOwnHandoff: An agent sees itself and the other agents, and requests its own handoff in the
+// middle of a turn. After it has ended, its tools say so.
+func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.startAgent(con)
+	m := openMCPFor(r, t, a.ID)
+	list, err := m.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	if !slices.Equal(names, mcpTools) {
+		t.Errorf("tools %q, want %q and no others", names, mcpTools)
+	}
+	if got := m.mustCall("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
+		t.Errorf("whoami: %v", got)
+	}
+	if got := m.mustCall("handoff_status", nil); got["status"] != "none" {
+		t.Errorf("status before there is one: %v", got)
+	}
+	m.wantFailure("request_handoff", nil, "Nothing to hand off")
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
+	release := r.holdTurn(a.ID, "long work")
+	got := m.mustCall("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
+	if !strings.Contains(got["next"].(string), "Finish your turn") {
+		t.Errorf("request: %v", got)
+	}
+	m.wantFailure("request_handoff", nil, "Handoff already in progress")
+	id := int64(got["handoff_id"].(float64))
+	r.awaitNote(id, noteBusyPart)
+	if got = m.mustCall("handoff_status", nil); got["handoff_id"] != float64(id) || got["status"] != "in_progress" || !strings.Contains(got["next"].(string), "Finish your turn") {
+		t.Errorf("status while the turn goes on: %v", got)
+	}
+	release()
+	h := r.awaitPhase(id, daemon.Completed)
+	if h.Reason != "context nearly full" || h.Focus != "the parser" || h.Mode != daemon.ModeAgent {
+		t.Errorf("handoff %+v", h)
+	}
+	for _, tool := range mcpTools {
+		m.wantFailure(tool, mcpArgs(tool), "The agent of this launch has ended")
+	}
+	next := openMCPFor(r, t, *h.SuccessorID)
+	if got = next.mustCall("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
+		t.Errorf("whoami of the successor: %v", got)
+	}
+	if personas := fmt.Sprint(next.mustCall("list_personas", nil)["personas"]); !strings.Contains(personas, fmt.Sprintf("map[id:%d name:%s state:", *h.SuccessorID, con)) ||
+		strings.Contains(personas, fmt.Sprintf("id:%d ", a.ID)) {
+		t.Errorf("personas %s", personas)
 	}
 }

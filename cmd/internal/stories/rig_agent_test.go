@@ -31,8 +31,6 @@ func newestAgent(r *rig) daemon.Agent {
 // noteBusyPart is part of the note of a handoff whose agent is in a turn.
 const noteBusyPart = "the agent is in a turn"
 
-const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
-
 func spoolHooks(r *rig, list ...hooks.Envelope) {
 	r.t.Helper()
 	for _, env := range list {

@@ -3,11 +3,8 @@ package stories
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -143,85 +140,6 @@ func recordOf(r *rig, handoffID int64) daemon.Record {
 		r.t.Fatal(err)
 	}
 	return rec
-}
-
-// writtenByTool is the content that the agent gave its Write tool for a path, as its transcript shows it.
-func writtenByTool(r *rig, agentID int64, path string) string {
-	r.t.Helper()
-	for _, e := range r.transcript(agentID) {
-		blocks, _ := e.Message.Content.([]any)
-		for _, b := range blocks {
-			block, _ := b.(map[string]any)
-			input, _ := block["input"].(map[string]any)
-			if content, ok := input["content"].(string); ok && block["name"] == "Write" && input["file_path"] == path {
-				return content
-			}
-		}
-	}
-	r.t.Fatalf("agent %d did not write %s", agentID, path)
-	return ""
-}
-
-// wantStored fails unless exactly these fields are stored. nil means no fields at all.
-func wantStored(r *rig, handoffID int64, want map[string]any) {
-	r.t.Helper()
-	store := r.database()
-	h, err := store.Handoff(r.t.Context(), handoffID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	raw, err := json.Marshal(h.Structured)
-	var got map[string]any
-	if err == nil {
-		err = json.Unmarshal(raw, &got)
-	}
-	maps.DeleteFunc(got, func(_ string, v any) bool { return v == nil })
-	if err != nil || !reflect.DeepEqual(got, want) {
-		r.t.Errorf("stored %s (%v), want %v", raw, err, want)
-	}
-}
-
-// sectionOf is the text under a heading of the document, up to the next heading, trimmed.
-func sectionOf(t testing.TB, document, heading string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(document, "\n## "+heading+"\n")
-	if !ok {
-		t.Fatalf("document without %q:\n%s", heading, document)
-	}
-	text, _, _ := strings.Cut(rest, "\n## ")
-	return strings.TrimSpace(text)
-}
-
-// wantPayload fails unless the handoff has exactly one event of the type, with exactly this payload.
-func wantPayload(r *rig, handoffID int64, typ string, want map[string]any) {
-	r.t.Helper()
-	events := r.handoffEvents(handoffID, typ)
-	if len(events) != 1 {
-		r.t.Errorf("handoff %d: %d events %s, want one", handoffID, len(events), typ)
-		return
-	}
-	var got map[string]any
-	err := json.Unmarshal(events[0].Payload, &got)
-	delete(got, "assembly_ms") // differs each time
-	if err != nil || !reflect.DeepEqual(got, want) {
-		r.t.Errorf("handoff %d: %s %s, want %v", handoffID, typ, events[0].Payload, want)
-	}
-}
-
-// wantWarned fails unless the operator and the successor were given exactly one warning for each part, in any order.
-func wantWarned(r *rig, h daemon.Handoff, c contextFile, parts ...string) {
-	r.t.Helper()
-	for _, told := range [][]string{h.Warnings, c.warnings} {
-		if len(told) != len(parts) {
-			r.t.Errorf("handoff %d: warnings %q, want %q", h.ID, told, parts)
-			return
-		}
-		for _, part := range parts {
-			if !slices.ContainsFunc(told, func(w string) bool { return strings.Contains(w, part) }) {
-				r.t.Errorf("handoff %d: warnings %q, want one of %q", h.ID, told, part)
-			}
-		}
-	}
 }
 
 // keepLog makes the daemon log one JSON object a line into the returned buffer. Call it before start.

@@ -41,13 +41,6 @@ func (r *rig) personTypes(agentID int64, text string, keys ...tmux.Key) {
 	}
 }
 
-// openDialog has a person give the agent work that opens a dialog.
-func (r *rig) openDialog(agentID int64) {
-	r.t.Helper()
-	r.personTypes(agentID, ownWork, tmux.Enter)
-	r.awaitShown(agentID, "Do you want to proceed?")
-}
-
 func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
 	r.t.Helper()
 	if err := r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...); err != nil {

@@ -34,19 +34,6 @@ func story(t *testing.T, tell func(t *testing.T, r *rig)) {
 	synctest.Test(t, func(t *testing.T) { tell(t, rigInMemory(t, in, newBase())) })
 }
 
-// storyOfTwo runs a story with two hosts, north and south, on one database.
-func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
-	t.Helper()
-	t.Parallel()
-	in := wardentest.InMemory()
-	synctest.Test(t, func(t *testing.T) {
-		both := newBase()
-		north, south := rigInMemory(t, in, both), rigInMemory(t, in, both)
-		north.cfg.Host, south.cfg.Host = "north", "south"
-		tell(t, north, south)
-	})
-}
-
 // rigInMemory makes a rig in a bubble. Its files lie in the folder in.
 func rigInMemory(t *testing.T, in string, b *base) *rig {
 	t.Helper()

@@ -349,22 +349,6 @@ func (r *rig) openDB(ctx context.Context) (*db.DB, error) {
 	return r.db, nil
 }
 
-// types returns the types of the handoff's events, in order.
-func (r *rig) types(handoffID int64) []string {
-	r.t.Helper()
-	events, err := r.events(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	var out []string
-	for _, e := range events {
-		if e.HandoffID != nil && *e.HandoffID == handoffID {
-			out = append(out, string(e.Type))
-		}
-	}
-	return out
-}
-
 // allRows asks for the longest list that the API gives.
 var allRows = api.ListOptions{Limit: 500}
 

@@ -5,6 +5,7 @@ package stories
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,4 +72,22 @@ func tmuxServerPID(r *rig, s *tmux.Server) int {
 		r.t.Fatalf("tmux: %d panes, %v", len(panes), err)
 	}
 	return panes[0].ServerPID
+}
+
+// TestMistakeInTheUsersTmuxFile: it shows when the server begins. The operator is told what to do, and the agent works.
+func TestMistakeInTheUsersTmuxFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	file := filepath.Join(r.work, "tmux.conf")
+	writeFile(r, file, "set -g no-such-option 1\n")
+	r.cfg.Settings.Tmux.Include = file
+	r.start()
+	r.startAgent(con)
+	told := awaitNotification(r, func(e event.Event) bool {
+		text, _ := field(t, e, "message").(string)
+		return strings.Contains(text, "tmux.include: ") && strings.Contains(text, "no-such-option") && strings.Contains(text, "source-file "+file)
+	})
+	if awaitAlertEvent(r, "settings_refused"); told.ID == 0 {
+		t.Error("nobody was told")
+	}
 }
