@@ -20,9 +20,9 @@ func isTakenBackFromTheBackground(r *runtimeRig, a daemon.Agent) int64 {
 	view := agentRow(r.rig, a.ID).PID
 	moved := r.moveToBackground(a.ID)
 	r.personPresses(a.ID, tmux.CtrlC, tmux.CtrlC)
-	r.await("the end of the view", func() (bool, string) { return !alive(r.rig, view), r.report() })
+	r.await("the end of the view", func() (bool, string) { return !alive(view), r.report() })
 	now := r.awaitAgent(a.ID, "no pane", func(a daemon.Agent) bool { return !a.HasPane() && a.Note != "" })
-	if !now.Active() || !alive(r.rig, moved.PID) {
+	if !now.Active() || !alive(moved.PID) {
 		r.t.Errorf("agent %+v has ended with its view", now)
 	}
 	r.await("the operator is told what to do", func() (bool, string) {
@@ -43,7 +43,7 @@ func isTakenBackFromTheBackground(r *runtimeRig, a daemon.Agent) int64 {
 	if said := strings.Join(requests[len(requests)-1].UserTexts(), "\n"); !strings.Contains(said, "remember the number 4711") {
 		r.t.Errorf("the resumed model knows %.500q", said)
 	}
-	if alive(r.rig, moved.PID) || alive(r.rig, view) {
+	if alive(moved.PID) || alive(view) {
 		r.t.Error("a process of the old session still runs")
 	}
 	return again.ID

@@ -37,7 +37,7 @@ func (r *runtimeRig) wantPassedOn(id int64, told int, pids ...int) {
 	r.awaitAsked("you take over from agent")
 	r.wantOnce("you take over from agent")
 	for _, pid := range pids {
-		r.await("the end of a process of the outgoing agent", func() (bool, string) { return !alive(r.rig, pid), r.report() })
+		r.await("the end of a process of the outgoing agent", func() (bool, string) { return !alive(pid), r.report() })
 	}
 	r.awaitState(*h.SuccessorID, daemon.Idle)
 	if n := len(r.agentEvents(h.AgentID, "agent_in_background")); n != told {
@@ -144,7 +144,7 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	r.await("the hook of the copy", func() (bool, string) { return strings.Contains(r.tap.String(), ": fork"), r.tap.String() })
 	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
-	if !alive(r.rig, was.PID) {
+	if !alive(was.PID) {
 		t.Error("the view in the person's own pane was ended")
 	}
 }

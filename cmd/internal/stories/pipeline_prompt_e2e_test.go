@@ -14,32 +14,32 @@ import (
 
 // TestLongPipelinePromptStandsInAFile: The agent may read that file. It holds the prompt byte for byte.
 func TestLongPipelinePromptStandsInAFile(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		writeTemplate(r, "one", "developer")
-		r.start()
-		r.misbehave("no-stop")
-		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 3500) + " "
-		if len(prompt) <= 120_000 {
-			t.Fatalf("%d bytes", len(prompt))
-		}
-		p := startPipeline(r, "one", prompt)
-		a := awaitPipelineThat(r, p.ID, "the end of a turn that nobody tells of", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "Esc") })
-		agent := a.Steps[0].AgentIDs[0]
-		got := r.told(agent)
-		path := r.dir.Launch(agent) + "/task.md"
-		if len(got) != 1 || len(got[0]) > 1000 || !strings.Contains(got[0], path) {
-			t.Fatalf("agent was told %.2000q, want it to name %s", got, path)
-		}
-		if r.readFile(path) != prompt {
-			t.Error("the file does not hold the prompt byte for byte")
-		}
-		argv := launchFile(r, agent).Argv
-		settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
-		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
-			t.Errorf("settings do not allow %s:\n%s", rule, settings)
-		}
-		r.misbehave("")
-		r.personTypes(agent, "read it", tmux.Enter)
-		awaitPipeline(r, p.ID, daemon.PipelineDone)
-	})
+	t.Parallel()
+	r := newRig(t)
+	writeTemplate(r, "one", "developer")
+	r.start()
+	r.misbehave("no-stop")
+	prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 3500) + " "
+	if len(prompt) <= 120_000 {
+		t.Fatalf("%d bytes", len(prompt))
+	}
+	p := startPipeline(r, "one", prompt)
+	a := awaitPipelineThat(r, p.ID, "the end of a turn that nobody tells of", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "Esc") })
+	agent := a.Steps[0].AgentIDs[0]
+	got := r.told(agent)
+	path := r.dir.Launch(agent) + "/task.md"
+	if len(got) != 1 || len(got[0]) > 1000 || !strings.Contains(got[0], path) {
+		t.Fatalf("agent was told %.2000q, want it to name %s", got, path)
+	}
+	if r.readFile(path) != prompt {
+		t.Error("the file does not hold the prompt byte for byte")
+	}
+	argv := launchFile(r, agent).Argv
+	settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
+	if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
+		t.Errorf("settings do not allow %s:\n%s", rule, settings)
+	}
+	r.misbehave("")
+	r.personTypes(agent, "read it", tmux.Enter)
+	awaitPipeline(r, p.ID, daemon.PipelineDone)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -46,19 +45,6 @@ func wantComposer(r *rig, agentID int64, draft string) {
 	if s := claude.Runtime.ReadScreen(runtimes.View{Text: r.shown(agentID)}); s.Draft != draft {
 		r.t.Errorf("composer of agent %d holds %q, want %q", agentID, s.Draft, draft)
 	}
-}
-
-// wantInterrupted waits until the agent ends, and fails unless its turn was interrupted first.
-func wantInterrupted(r *rig, agentID int64) {
-	r.t.Helper()
-	r.awaitState(agentID, daemon.Ended)
-	wantStopStages(r, agentID, daemon.StopBreak, daemon.StopAsked)
-	for _, e := range r.transcript(agentID) {
-		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
-			return
-		}
-	}
-	r.t.Errorf("agent %d was not interrupted in its turn: %+v", agentID, r.transcript(agentID))
 }
 
 // wantNoFile fails if anything exists at the path.
@@ -107,18 +93,6 @@ func stopStages(r *rig, agentID int64) []string {
 	return out
 }
 
-// systemPrompt is the agent's system prompt: what it knew before its first prompt.
-func systemPrompt(r *rig, agentID int64) string {
-	r.t.Helper()
-	for _, e := range r.transcript(agentID) {
-		if text, ok := e.Content.(string); ok && e.Subtype == "append_system_prompt" {
-			return text
-		}
-	}
-	r.t.Fatalf("agent %d has no system prompt", agentID)
-	return ""
-}
-
 // cancelHandoff cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
 func cancelHandoff(r *rig, agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
@@ -130,21 +104,6 @@ func cancelHandoff(r *rig, agentID int64, in daemon.Phase) daemon.Handoff {
 		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
 	}
 	return h
-}
-
-// answers lists what the agent said, oldest first.
-func answers(r *rig, agentID int64) []string {
-	r.t.Helper()
-	var out []string
-	for _, e := range r.transcript(agentID) {
-		blocks, _ := e.Message.Content.([]any)
-		for _, b := range blocks {
-			if block, _ := b.(map[string]any); e.Type == "assistant" && block["type"] == "text" {
-				out = append(out, fmt.Sprint(block["text"]))
-			}
-		}
-	}
-	return out
 }
 
 // startWorked starts an agent that has done a turn, so that its session has a conversation.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,27 +19,6 @@ import (
 )
 
 // Helpers for the stories of mode generate and of the context meter.
-
-// forks records the one-shots that the rig's daemons have run.
-type forks struct {
-	mu   sync.Mutex
-	jobs []engine.OneShot
-}
-
-// recordForks makes each daemon that starts from now on record its one-shots.
-func recordForks(r *rig) *forks {
-	f := &forks{}
-	r.around(func(cfg *engine.Config) {
-		run := cfg.OneShot
-		cfg.OneShot = func(ctx context.Context, job engine.OneShot) (engine.OneShotResult, error) {
-			f.mu.Lock()
-			f.jobs = append(f.jobs, job)
-			f.mu.Unlock()
-			return run(ctx, job)
-		}
-	})
-	return f
-}
 
 // countLooks counts how often the daemon has looked at everything that is due for an agent. It counts the last look,
 // at the open deliveries.
@@ -60,17 +38,6 @@ type lookedAt struct {
 func (s *lookedAt) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
 	defer s.n.Add(1)
 	return s.Store.OpenDeliveries(ctx, agentID)
-}
-
-// prompts are the texts that the forks were asked, in order.
-func (f *forks) prompts() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []string
-	for _, job := range f.jobs {
-		out = append(out, string(job.Stdin))
-	}
-	return out
 }
 
 // recordForkPIDs makes forks that hang write their process ids into the returned file.
@@ -105,7 +72,7 @@ func wantEndedWithin(r *rig, limit time.Duration, pids ...int) {
 	r.t.Helper()
 	asked := time.Now()
 	for _, pid := range pids {
-		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !alive(r, pid), "it runs" })
+		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !alive(pid), "it runs" })
 	}
 	if took := time.Since(asked); took > limit {
 		r.t.Errorf("processes %v ended after %s, want at most %s", pids, took, limit)

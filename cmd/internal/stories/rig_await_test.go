@@ -13,7 +13,6 @@ import (
 const (
 	tickOfCommits = 40 * time.Millisecond
 	tickOfScreens = 120 * time.Millisecond // each look is a process of tmux
-	tickInMemory  = 10 * time.Millisecond
 )
 
 // await looks until ok returns true. When it fails, it says what it waited for.
@@ -25,7 +24,7 @@ func (r *rig) await(what string, ok func() (bool, string)) {
 func (r *rig) awaitEvery(every time.Duration, what string, ok func() (bool, string)) {
 	r.t.Helper()
 	var tick *time.Ticker
-	began, deadline := time.Now(), time.After(cmdtest.Eventually)
+	deadline := time.After(cmdtest.Eventually)
 	for {
 		moved := r.nextCommit() // It is taken before the look, so that no commit in between is missed.
 		done, last := ok()
@@ -36,9 +35,6 @@ func (r *rig) awaitEvery(every time.Duration, what string, ok func() (bool, stri
 			tick = time.NewTicker(every)
 			defer tick.Stop()
 		}
-		if r.memory != nil {
-			tick.Reset(nextTick(time.Since(began)))
-		}
 		select {
 		case <-moved:
 		case <-tick.C:
@@ -48,14 +44,8 @@ func (r *rig) awaitEvery(every time.Duration, what string, ok func() (bool, stri
 	}
 }
 
-// nextTick is how long a story in memory waits before it looks again without a commit. It grows with the time waited:
-// waiting costs nothing in the bubble, but each look does.
-func nextTick(waited time.Duration) time.Duration {
-	return min(max(tickInMemory, waited/4), time.Second)
-}
-
 // private reports whether the daemon has a database of its own, which a story may kill.
-func (r *rig) private() bool { return r.memory == nil && r.cfg.Settings.DatabaseURL == "" }
+func (r *rig) private() bool { return r.cfg.Settings.DatabaseURL == "" }
 
 // nextCommit is closed when one of the rig's daemons in this process next commits something. With a private database
 // it is never closed.

@@ -1,8 +1,6 @@
 package stories
 
 import (
-	"time"
-
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 )
@@ -49,9 +47,6 @@ func goesOn(r *rig, agentID int64) (list []daemon.Delivery) {
 	}
 	return list
 }
-
-// pass lets the time of the bubble pass.
-func pass(d time.Duration) { <-time.After(d) }
 
 // awaitLimitHandoff waits until the handoff that was requested because of the agent's limit is completed.
 func awaitLimitHandoff(r *rig, agentID int64) daemon.Handoff {

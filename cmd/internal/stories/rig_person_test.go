@@ -28,20 +28,12 @@ type person struct {
 	dir   string
 	hooks int
 	end   func()
-
-	process *program // in memory
 }
 
-// startPerson starts a session in a pane of this server. If the server is nil, or in memory, the session has no pane.
+// startPerson starts a session in a pane of this server. If the server is nil, the session has no pane.
 func startPerson(r *rig, server *tmux.Server) *person {
 	r.t.Helper()
-	p := &person{r: r}
-	if r.memory != nil {
-		p.process = r.memory.program(0)
-		p.pid, p.end = p.process.PID, func() { p.process.signal(syscall.SIGKILL) }
-		return p
-	}
-	p.dir = r.t.TempDir()
+	p := &person{r: r, dir: r.t.TempDir()}
 	fifo := filepath.Join(p.dir, "lines")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		r.t.Fatal(err)
@@ -96,10 +88,6 @@ func (p *person) sendHook(event, session string, pane tmux.PaneInfo) {
 	})
 	if err != nil {
 		p.r.t.Fatal(err)
-	}
-	if p.process != nil {
-		p.process.runHook(p.r.t.Context(), event, false, []string{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
-		return
 	}
 	p.hooks++
 	done := filepath.Join(p.dir, strconv.Itoa(p.hooks))

@@ -202,20 +202,3 @@ func wantPipelineEvents(r *rig, id int64, typ string, want int) {
 		r.t.Errorf("pipeline %d has %d events %s, want %d\n%s", id, len(got), typ, want, r.report())
 	}
 }
-
-// wantAborted fails unless the pipeline is aborted, with its running step, and its steps have these statuses.
-func wantAborted(r *rig, p daemon.Pipeline, steps string) {
-	r.t.Helper()
-	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
-		r.t.Errorf("aborted, pipeline %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
-	}
-	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
-		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
-	}
-	wantSteps(r, p, steps)
-	for i, s := range p.Steps {
-		if s.Status == daemon.StepFailed && (said(s.Error) != "Pipeline aborted" || s.FinishedAt == nil) {
-			r.t.Errorf("step %d failed with %q at %v", i+1, said(s.Error), s.FinishedAt)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,15 +12,11 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
 )
 
-// seat is a command in front of a person: on a terminal of its own, or with pipes. In memory it runs in the story's
-// own process.
+// seat is a command in front of a person: on a terminal of its own, or with pipes.
 type seat struct {
 	cmdtest.Printed
 	r        *rig
@@ -37,9 +32,6 @@ func sit(r *rig, terminal bool, args ...string) *seat {
 	r.t.Helper()
 	s := &seat{r: r, ended: make(chan struct{})}
 	args = append(args, "--data", r.root)
-	if r.memory != nil {
-		return s.run(args)
-	}
 	s.cmd = exec.Command(cmdtest.MainProgram(r.t), args...)
 	s.cmd.Env = append([]string{"TERM=xterm-256color", "NO_COLOR=1"}, r.cfg.Environ...)
 	var read sync.WaitGroup
@@ -73,24 +65,6 @@ func sit(r *rig, terminal bool, args ...string) *seat {
 			read.Wait()
 			_ = s.keyboard.Close()
 		}
-	})
-	return s
-}
-
-// run runs the command in this process.
-func (s *seat) run(args []string) *seat {
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &cli.App{
-		Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: s, Stderr: s,
-		Connect: func(string) *api.Client { return api.NewClientOver(s.r.memory) },
-	}
-	go func() {
-		s.code = commands.RunIn(ctx, a, args)
-		close(s.ended)
-	}()
-	s.r.t.Cleanup(func() {
-		cancel()
-		<-s.ended
 	})
 	return s
 }
@@ -152,13 +126,4 @@ func startSpokenTo(r *rig) daemon.Agent {
 	a := r.startAgent(con)
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Find out why the tests are slow").ID, daemon.Submitted)
 	return r.awaitState(a.ID, daemon.Idle)
-}
-
-// wantPrintedOnce waits until the command ends, and fails unless it has printed this exactly once.
-func (s *seat) wantPrintedOnce(what string) {
-	s.r.t.Helper()
-	<-s.ended
-	if shown := s.shown(); strings.Count(shown, what) != 1 || s.code != commands.ExitDone {
-		s.r.t.Errorf("exit code %d, want %q once in\n%s", s.code, what, shown)
-	}
 }

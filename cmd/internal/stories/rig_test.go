@@ -32,7 +32,7 @@ import (
 )
 
 // rig is a whole understudy: a daemon with a data directory, a database, a tmux server of its own, and scripted
-// agents. A file tells the agents how to misbehave. newRig makes a rig of real processes, story one in memory.
+// agents. A file tells the agents how to misbehave. newRig makes one.
 type rig struct {
 	t      testing.TB
 	root   string
@@ -42,7 +42,6 @@ type rig struct {
 	work   string // where agents work
 	dir    data.Dir
 	tmux   screens
-	memory *computer // nil: real processes
 	serve  func(context.Context, serve.Config) error
 
 	holds atomic.Int64 // files for @hold
@@ -319,9 +318,6 @@ func (r *rig) events(ctx context.Context) ([]event.Event, error) {
 
 // openDatabase opens the daemon's database at the first call.
 func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
-	if r.memory != nil {
-		return r.memory.base.connect(nil), nil
-	}
 	return r.openDB(ctx)
 }
 

@@ -3,7 +3,6 @@
 package stories
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -37,20 +36,6 @@ func (r *rig) tree(id int64) worktrees.TreeView {
 		r.t.Fatalf("work tree %d: %v", id, err)
 	}
 	return v
-}
-
-// treeOf returns the work tree of a pipeline.
-func treeOf(r *rig, pipeline int64) worktrees.TreeView {
-	r.t.Helper()
-	list, err := r.client.Worktrees(r.t.Context(), true)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	i := slices.IndexFunc(list, func(v worktrees.TreeView) bool { return v.PipelineID != nil && *v.PipelineID == pipeline })
-	if i < 0 {
-		r.t.Fatalf("pipeline %d has no work tree", pipeline)
-	}
-	return list[i]
 }
 
 func stopAndAwait(r *rig, id int64) {

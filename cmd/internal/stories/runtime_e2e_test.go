@@ -345,7 +345,7 @@ func (r *runtimeRig) wantExitedByItself(agentID int64) {
 	r.t.Helper()
 	a := r.awaitState(agentID, daemon.Ended)
 	wantStopStages(r.rig, agentID, daemon.StopAsked)
-	if a.EndedAt == nil || agentRow(r.rig, agentID).PID == 0 || alive(r.rig, agentRow(r.rig, agentID).PID) {
+	if a.EndedAt == nil || agentRow(r.rig, agentID).PID == 0 || alive(agentRow(r.rig, agentID).PID) {
 		r.t.Errorf("agent %+v has ended, want its process gone", a)
 	}
 }
