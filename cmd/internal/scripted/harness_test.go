@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
-// programs are the scripted agent. What its goroutines do at once the race detector sees in the stories in memory of
-// cmd/understudy, which run it without a process.
+// programs are the scripted agent. What its goroutines do at once the race detector sees in the tests of
+// scriptedtest, which run it without a process.
 var programs = childtest.NewPrograms("./scriptedtest/testdata/agent")
 
 func program(t testing.TB) string { return programs.Path(t, "agent") }

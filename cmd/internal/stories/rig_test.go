@@ -41,8 +41,7 @@ type rig struct {
 	behave string // the file that the scripted agents read at each turn
 	work   string // where agents work
 	dir    data.Dir
-	tmux   screens
-	serve  func(context.Context, serve.Config) error
+	tmux   *tmux.Server
 
 	holds atomic.Int64 // files for @hold
 
@@ -52,15 +51,6 @@ type rig struct {
 	stop context.CancelFunc
 	done chan error
 	db   *db.DB // for what the API does not show; opened when it is first asked
-}
-
-// screens are the panes of the rig's tmux server, as a person has them.
-type screens interface {
-	List(ctx context.Context) ([]tmux.PaneInfo, error)
-	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
-	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
-	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
-	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
 // newRig makes a rig of real processes. It does not start the daemon.
@@ -92,7 +82,7 @@ func newRigIn(t testing.TB, in string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.tmux, r.client, r.serve, r.commits = server, api.NewClient(r.dir.Socket()), r.serveHere, newBell()
+	r.tmux, r.client, r.commits = server, api.NewClient(r.dir.Socket()), newBell()
 	t.Cleanup(func() {
 		r.client.Close()
 		r.halt()
@@ -164,7 +154,7 @@ func (r *rig) start() *rig {
 	cfg := r.cfg
 	cfg.Ready = func(*serve.Serving) { close(ready) }
 	done := make(chan error, 1)
-	go func() { done <- r.serve(ctx, cfg) }()
+	go func() { done <- r.serveHere(ctx, cfg) }()
 	r.mu.Lock()
 	r.stop, r.done = cancel, done
 	r.mu.Unlock()
