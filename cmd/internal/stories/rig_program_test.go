@@ -41,7 +41,6 @@ type program struct {
 
 	mu      sync.Mutex
 	over    bool
-	group   []*program
 	signals map[os.Signal]chan os.Signal // the signals that arrive on a channel
 }
 
@@ -93,16 +92,6 @@ func (p *program) signal(sig syscall.Signal) {
 	select {
 	case told <- sig:
 	default: // The signal is lost if the channel is full, as with os/signal.
-	}
-}
-
-// signalGroup sends a signal to the process and to the processes that it left in its group.
-func (p *program) signalGroup(sig syscall.Signal) {
-	p.mu.Lock()
-	group := append([]*program{p}, p.group...)
-	p.mu.Unlock()
-	for _, q := range group {
-		q.signal(sig)
 	}
 }
 
@@ -195,7 +184,7 @@ func (m *computer) oneShot(ctx context.Context, job engine.OneShot) (engine.OneS
 	var stdout, stderr bytes.Buffer
 	p := m.program(os.Getpid())
 	p.dir = job.Dir
-	defer p.signalGroup(syscall.SIGKILL) // the processes that it has left
+	defer p.signal(syscall.SIGKILL) // the processes that it has left
 	code := make(chan int, 1)
 	p.start(func(ctx context.Context) int {
 		status := scriptedtest.Run(ctx, p.scriptedProcess(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr), job.Argv[0])
@@ -207,7 +196,7 @@ func (m *computer) oneShot(ctx context.Context, job engine.OneShot) (engine.OneS
 		return engine.OneShotResult{Stdout: stdout.Bytes(), Stderr: stderr.String(), Exit: status}, nil
 	case <-ctx.Done():
 	}
-	p.signalGroup(syscall.SIGTERM)
+	p.signal(syscall.SIGTERM)
 	select {
 	case <-code:
 	case <-time.After(child.EndGrace):
