@@ -29,10 +29,10 @@ func rename(t *testing.T, from, to string) {
 }
 
 // TestAbortBelowADialog: a dialog stands in the pane of a step's agent, and the operator is told. An abort answers it with No and ends the
-// agent. It is no alert, and the agents of others work on.
+// agent. It is no alert, and the agents of others work on. An agent in a turn is interrupted.
 func TestAbortBelowADialog(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		thinking(p, time.Minute)
+		thinking(p, time.Hour)
 		other := p.startPipeline(h, "one")
 		works := p.newest(other, 0)
 		p.w.born = func(a *agent) { a.extra = func(ctx context.Context) bool { return a.permission(ctx) } }
@@ -52,7 +52,8 @@ func TestAbortBelowADialog(t *testing.T) {
 		if len(a.answers) > 0 || p.row(works).StopAskedAt != nil || pl.Note != "" || *pl.Steps[0].Error != "Pipeline aborted" || !strings.Contains(pl.Hint, "understudy pipeline resume") || eventsOf(p, event.PipelineFailed)[0].Alert {
 			t.Errorf("it said %q; the pipeline says %q, %q", a.answers, pl.Note, pl.Hint)
 		}
-		p.reachStatus(other, daemon.PipelineDone)
+		p.abort(h, other)
+		p.await("the end of its turn", 10*time.Second, func() bool { return works.cut && p.row(works).EndedAt != nil })
 	})
 }
 

@@ -408,3 +408,37 @@ func TestFirstQuestionIsShown(t *testing.T) {
 		}
 	})
 }
+
+// TestFollowEndsAWait: OpenCode would wait in its turn for the end of a usage limit. The turn is aborted once, after its end was reported as a
+// failure. A request that OpenCode sends again soon is trouble, and nobody aborts its turn.
+func TestFollowEndsAWait(t *testing.T) {
+	for name, want := range map[string]struct {
+		turn   opencodetest.Turn
+		aborts int
+		events []string
+	}{
+		"limit":   {opencodetest.Turn{Retry: time.Minute, Why: "Monthly quota exceeded"}, 1, []string{"SessionStart", "UserPromptSubmit", "StopFailure", "Interrupt"}},
+		"trouble": {opencodetest.Turn{Refused: time.Minute, Text: "Done."}, 0, []string{"SessionStart", "UserPromptSubmit", "RetryStarted", "Stop"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				s.Model = func(string) opencodetest.Turn { return want.turn }
+				id := s.sessionID(t)
+				stop := s.follow()
+				rest(time.Second)
+				s.Type(id, "go on")
+				rest(5 * time.Minute)
+				aborts := 0
+				for _, r := range s.Requests() {
+					if strings.HasSuffix(r, "/abort") {
+						aborts++
+					}
+				}
+				if got := s.told(); aborts != want.aborts || !slices.Equal(got, want.events) {
+					t.Errorf("%d aborts, reports %q", aborts, got)
+				}
+				_ = stop()
+			})
+		})
+	}
+}

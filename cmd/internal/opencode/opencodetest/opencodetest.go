@@ -44,7 +44,6 @@ type Machine struct {
 	sessions []*session
 	servers  map[string]*Server // by port
 	requests []string
-	lose     bool // the next prompt is lost
 }
 
 // Server is the server of one screen.
@@ -177,7 +176,7 @@ func (m *Machine) Cut() {
 	}
 }
 
-// Type submits a prompt as a person in the pane does. Escape interrupts the turn.
+// Type submits a prompt as a person in the pane does.
 func (m *Machine) Type(session, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,18 +184,6 @@ func (m *Machine) Type(session, text string) {
 		s.prompt(m.session(session), text)
 	}
 }
-
-// Escape interrupts the turn of a session.
-func (m *Machine) Escape(session string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if one := m.session(session); one.abort != nil {
-		one.abort()
-	}
-}
-
-// LoseNext has the next prompt get lost, as one that comes while the error of a turn is being written.
-func (m *Machine) LoseNext() { m.Do(func() { m.lose = true }) }
 
 // Do calls f while no request is served and no turn goes on.
 func (m *Machine) Do(f func()) {

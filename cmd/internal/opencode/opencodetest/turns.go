@@ -138,10 +138,9 @@ func (s *Server) prompt(one *session, text string) {
 		s.tell("session.updated", one.ID, map[string]any{"info": one})
 	}
 	s.add(one, map[string]any{"role": "user"}, text)
-	if lost := s.m.lose || one.writing; one.abort == nil && !lost {
+	if one.abort == nil && !one.writing {
 		s.begin(one)
 	}
-	s.m.lose = false
 }
 
 // begin begins to work on the prompts of a session. The caller holds the lock.
@@ -252,15 +251,6 @@ func (s *Server) work(ctx context.Context, one *session, turn Turn) (failed map[
 		s.tell("session.error", one.ID, map[string]any{"error": failed})
 	}
 	return failed
-}
-
-// Leave ends all programs as a person does who types /exit.
-func (m *Machine) Leave() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.servers {
-		s.exited.Do(func() { close(s.exit) })
-	}
 }
 
 // Revert takes a session back to before its nth prompt, from 0 on, as a person does with /undo.
