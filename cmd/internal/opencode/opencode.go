@@ -57,13 +57,6 @@ func New(link engine.Link) (engine.Control, error) {
 	}), nil
 }
 
-// Over returns New for servers that are reached through a transport instead of loopback.
-func Over(transport http.RoundTripper) func(engine.Link) (engine.Control, error) {
-	return func(link engine.Link) (engine.Control, error) {
-		return newServer(link, "http://127.0.0.1:"+strconv.Itoa(link.Server.Port), &http.Client{Transport: transport}), nil
-	}
-}
-
 func newServer(link engine.Link, base string, client *http.Client) *server {
 	return &server{link: link, base: base, http: client}
 }
