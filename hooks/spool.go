@@ -47,8 +47,8 @@ type Spool struct {
 	remove             func(path string) error
 
 	mu    sync.Mutex
-	turns map[string]chan struct{} // by agent, while an envelope of the agent is being handed out; closed at its end
-	stuck map[string]bool          // by name, files that can't be moved or removed; true: the file's hook was applied
+	turns map[string][]chan struct{} // by agent, those who hand out its envelopes: the first one does, and its channel is closed
+	stuck map[string]bool            // by name, files that can't be moved or removed; true: the file's hook was applied
 }
 
 // OpenSpool returns the spool in dir. It does not access the disk. The first Put
@@ -57,7 +57,7 @@ type Spool struct {
 func OpenSpool(dir string) *Spool {
 	return &Spool{
 		Clock: time.Now, dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, read: readEnvelope, remove: os.Remove,
-		turns: map[string]chan struct{}{}, stuck: map[string]bool{},
+		turns: map[string][]chan struct{}{}, stuck: map[string]bool{},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,29 +78,38 @@ func (s *Spool) drain(ctx context.Context, want func(name string) bool, fn func(
 	}
 }
 
-// turn waits until no other Drain hands out an envelope of the agent. Until the caller calls end, other Drains wait.
+// turn waits until no other Drain hands out an envelope of the agent. Until the caller calls end, other Drains wait, and the one that
+// has waited longest is next.
 func (s *Spool) turn(ctx context.Context, agent string) (end func(), err error) {
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		other := s.turns[agent]
-		if other == nil {
-			mine := make(chan struct{})
-			s.turns[agent] = mine
-			s.mu.Unlock()
-			return func() {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				delete(s.turns, agent)
-				close(mine)
-			}, nil
-		}
-		s.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-		}
+	mine := make(chan struct{})
+	s.mu.Lock()
+	if s.turns[agent] = append(s.turns[agent], mine); len(s.turns[agent]) == 1 {
+		close(mine)
 	}
-	return nil, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
+	s.mu.Unlock()
+	end = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		line := s.turns[agent]
+		first := line[0] == mine
+		switch line = slices.DeleteFunc(line, func(c chan struct{}) bool { return c == mine }); {
+		case len(line) == 0:
+			delete(s.turns, agent)
+			return
+		case first:
+			close(line[0])
+		}
+		s.turns[agent] = line
+	}
+	select {
+	case <-mine:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		end()
+		return nil, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
+	}
+	return end, nil
 }
 
 // drainOne hands out one file, if it still exists. gone says that the file is no longer in the spool.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -314,4 +316,44 @@ func TestNewKey(t *testing.T) {
 	if a == b || !validKey(a) || max(a, b) >= later {
 		t.Errorf("keys %s, %s, then %s", a, b, later)
 	}
+}
+
+// TestSpoolDrainsInTheOrderInWhichTheyWait: who gives up waiting lets the others pass.
+func TestSpoolDrainsInTheOrderInWhichTheyWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := OpenSpool(t.TempDir())
+		end, err := s.turn(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, giveUp := context.WithCancel(t.Context())
+		order := make(chan int, 4)
+		for i, ctx := range []context.Context{t.Context(), short, t.Context(), t.Context()} {
+			go func() {
+				if end, err := s.turn(ctx, "a"); err == nil {
+					order <- i
+					end()
+				}
+			}()
+			synctest.Wait()
+		}
+		if other, err := s.turn(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		} else {
+			other()
+		}
+		giveUp()
+		synctest.Wait()
+		end()
+		synctest.Wait()
+		close(order)
+		var got []int
+		for i := range order {
+			got = append(got, i)
+		}
+		if !slices.Equal(got, []int{0, 2, 3}) || len(s.turns) != 0 {
+			t.Errorf("they drained in the order %v, want 0, 2, 3; %d lines are left", got, len(s.turns))
+		}
+	})
 }
