@@ -188,14 +188,11 @@ func (a *Agent) status(change func(*registryEntry)) (before string) {
 	return before
 }
 
-// settle writes the status after a job. The status is idle, unless more turns wait or commands run in the background.
+// settle writes the status after a job. The status is idle, unless more turns wait.
 func (a *Agent) settle() {
 	status := "idle"
-	switch {
-	case a.busy():
+	if a.busy() {
 		status = "busy"
-	case len(a.tasks()) > 0: // measured
-		status = "shell"
 	}
 	a.status(func(e *registryEntry) { e.Status, e.WaitingFor = status, "" })
 }

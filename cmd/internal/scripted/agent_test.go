@@ -142,39 +142,6 @@ func TestAdditionalContextReachesTheTranscript(t *testing.T) {
 	}
 }
 
-func TestClearCompactResume(t *testing.T) {
-	t.Parallel()
-	r := ready(t, "")
-	r.send("hello\r")
-	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	r.idle()
-	r.send("/compact keep names\r")
-	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "PreCompact", "SessionStart(compact)", "PostCompact")
-	r.idle()
-	r.send("/clear\r")
-	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "PreCompact", "SessionStart(compact)", "PostCompact", "SessionEnd(clear)", "SessionStart(clear)")
-	if log[3].field("custom_instructions") != "keep names" {
-		t.Errorf("PreCompact: %v", log[3].Payload)
-	}
-	ended, begun := log[6], log[7]
-	if ended.SID != sessionID || begun.SID == sessionID || begun.PID != ended.PID {
-		t.Errorf("/clear: sessions %s and %s, processes %s and %s", ended.SID, begun.SID, ended.PID, begun.PID)
-	}
-	r.eventually("the registry follows", func() bool { return r.registry().SessionID == begun.SID })
-	r.send("/resume " + sessionID + "\r")
-	r.eventually("resumed", func() bool { return len(r.log()) == 10 })
-	log = r.log()
-	if log[8].name() != "SessionEnd(resume)" || log[8].SID != begun.SID || log[9].name() != "SessionStart(resume)" || log[9].SID != sessionID {
-		t.Errorf("/resume: %s of %s, %s of %s", log[8].name(), log[8].SID, log[9].name(), log[9].SID)
-	}
-	r.send("/nonsense\r")
-	r.sees("Unknown command: /nonsense")
-	r.idle()
-	if n := len(r.log()); n != 10 {
-		t.Errorf("an unknown command sent a hook: %v", r.order())
-	}
-}
-
 func TestExits(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]string{"slash": "/exit\r", "word": "exit\r", "quit": "quit\r", "vi": ":wq\r", "c-c": "\x03\x03", "c-d": "\x04\x04", "stashed": "draft\x13/exit\r"} {
@@ -301,27 +268,4 @@ func TestTakeOver(t *testing.T) {
 	if err != nil || string(text) != document {
 		t.Error("the predecessor's document was changed")
 	}
-}
-
-func TestBackgroundTask(t *testing.T) {
-	t.Parallel()
-	r := ready(t, "")
-	r.send("@background @hold " + r.dir + "/go\r")
-	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if tasks, _ := log[2].Payload["background_tasks"].([]any); len(tasks) != 1 {
-		t.Errorf("background_tasks: %v", log[2].Payload["background_tasks"])
-	}
-	r.status("shell")
-	r.send("/exit\r")
-	r.sees("1. Exit and stop tasks")
-	r.send("\x1b")
-	r.status("shell")
-	r.write("go", "")
-	log = r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "UserPromptSubmit", "Stop")
-	if !strings.Contains(log[3].field("prompt"), "<task-notification>") {
-		t.Errorf("prompt %q", log[3].field("prompt"))
-	}
-	r.idle()
-	r.send("/exit\r")
-	r.end(0)
 }

@@ -6,23 +6,12 @@ import (
 	"testing"
 )
 
-// The file of misbehaviours is every agent's; here it is one's and not the other's.
-func TestMisbehaviourOfAnotherAgent(t *testing.T) {
-	t.Parallel()
-	for name, code := range map[string]int{"developer-con": 1, "developer-eve": 0} {
-		r := newRig(t)
-		r.write("behave", name+":crash-at-start")
-		r.start(r.args("exit")...)
-		r.end(code)
-	}
-}
-
 func TestReport(t *testing.T) {
 	t.Parallel()
-	r := ready(t, "", "Mend the roof. @report @edit roof.go @decide Slate: it lasts\nBy noon.")
+	r := ready(t, "", "Mend the roof. @report @decide Slate: it lasts\nBy noon.")
 	got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message")
 	at := 0
-	for _, want := range []string{"## What Was Done\n", "“Mend the roof. @report", "roof.go", "\n## Decisions Made\n", "\n- Slate: it lasts\n",
+	for _, want := range []string{"## What Was Done\n", "“Mend the roof. @report", "\n## Decisions Made\n", "\n- Slate: it lasts\n",
 		"\n## Open Questions\n", "\n## Next Agent Context\n"} {
 		next := strings.Index(got[at:], want)
 		if next < 0 {
@@ -93,7 +82,6 @@ func TestPositionalCommands(t *testing.T) {
 		"\n /exit\n\nplease":       {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
 		":q!":                      {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
 		"exit\u200b":               {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
-		"/clear":                   {[]string{"SessionStart(startup)", "SessionEnd(clear)", "SessionStart(clear)"}, "", false},
 		"/nosuch is broken":        {[]string{"SessionStart(startup)"}, "Unknown command: /nosuch", false},
 		"/":                        {[]string{"SessionStart(startup)"}, "Commands are in the form", false},
 		"\u2060/exit":              {[]string{"SessionStart(startup)"}, "❯\u00a0/exit", false},

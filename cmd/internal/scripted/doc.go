@@ -28,8 +28,7 @@
 //
 // # Concurrency
 //
-// The loop (loop.go) owns the keyboard and the composer. One worker runs the session's jobs in order: start, turns,
-// /clear, /compact, /resume. The screen, the registry and the transcript each have a lock of their own. A crash leaves
+// The loop (loop.go) owns the keyboard and the composer. One worker runs the session's jobs in order: start and turns. The screen, the registry and the transcript each have a lock of their own. A crash leaves
 // the registry file, as it does when Claude Code is killed.
 //
 // An agent reaches its working directory, environment, signals, terminal and other programs through [Process]. [Main]
@@ -45,7 +44,7 @@
 //   - Terminal: text typed right after the start is never lost. Text sent while a tool runs waits for the next turn. A
 //     prompt on the command line keeps its control characters and the characters that are not shown. The cursor stays
 //     at the end of the composer.
-//   - Commands: /help is no command, and `!command` runs nothing. /handoff needs no command file; if no hook blocks it,
+//   - Commands: /help, /clear, /compact and /resume are no commands, and `!command` runs nothing. /handoff needs no command file; if no hook blocks it,
 //     it goes on as an ordinary prompt, without UserPromptExpansion.
 //   - Files: the registry names no pane. There are no warnings about settings. Reading a file never asks for permission.
 //   - Hooks: there are no http hooks, no async hooks and no idle_prompt notification. There is no network.

@@ -25,13 +25,7 @@ func handOver(ctx context.Context, a *Agent, task actor.Assignment) (string, err
 		}
 		headings = append(headings, actor.FurtherHeadings(text)...)
 	}
-	deliver, content := a.script.Deliver, document(a, headings)
-	if deliver == nil {
-		deliver = func(ctx context.Context, a *Agent, path, content string) error {
-			return a.Use(ctx, WriteTool(path, content, func() error { return a.WriteFile(path, content) }))
-		}
-	}
-	err := deliver(ctx, a, task.Document, content)
+	err := a.Use(ctx, writeTool(a, task.Document, document(a, headings)))
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

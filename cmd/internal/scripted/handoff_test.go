@@ -101,7 +101,7 @@ func TestHandoffCommandGoesOn(t *testing.T) {
 
 func TestTroubleInTheTranscript(t *testing.T) {
 	t.Parallel()
-	r := ready(t, "api-error")
+	r := ready(t, "usage-limit")
 	r.send("hello\r")
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "StopFailure")
 	answers := r.entries("assistant")

@@ -65,7 +65,7 @@ func (r *rig) fork(session, misbehave string, more ...string) *exec.Cmd {
 func spoken(t *testing.T) *rig {
 	t.Helper()
 	r := ready(t, "")
-	r.prompt("Paint the shed @decide Use red paint: it was cheap @edit shed.txt")
+	r.prompt("Paint the shed @decide Use red paint: it was cheap")
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
 	r.idle()
 	return r
@@ -106,7 +106,7 @@ func TestFork(t *testing.T) {
 		t.Fatalf("exit %d, lines %v, want %v", code, got, want)
 	}
 	result := lines[3]
-	for _, want := range []string{"# Handoff from developer-con-1", "Paint the shed", "- Use red paint: it was cheap\n", "modified:** shed.txt", "\n## current_story\n\nOf this"} {
+	for _, want := range []string{"# Handoff from developer-con-1", "Paint the shed", "- Use red paint: it was cheap\n", "\n## current_story\n\nOf this"} {
 		if !strings.Contains(result.Result, want) {
 			t.Errorf("the document lacks %q:\n%s", want, result.Result)
 		}
@@ -148,18 +148,13 @@ func TestForkOfNothing(t *testing.T) {
 	}
 }
 
-func TestForkThatIsLateOrRefused(t *testing.T) {
+func TestForkThatIsRefused(t *testing.T) {
 	t.Parallel()
 	r := spoken(t)
-	deny := `{"disableAllHooks":false,"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"echo 'No tools' >&2; exit 2"}]}]}}`
-	for _, row := range []struct{ behaviour, settings, kinds, result string }{
-		{"fork-hang=1ms", "", "assistant result/success", "# Handoff"},
-		{"", deny, "result/success", "UserPromptSubmit operation blocked by hook:\nNo tools"},
-	} {
-		lines, code := r.forked(sessionID, row.behaviour, "--settings", row.settings)
-		if got := strings.Join(kinds(lines)[2:], " "); code != 0 || got != row.kinds || !strings.HasPrefix(lines[len(lines)-1].Result, row.result) {
-			t.Errorf("%q: exit %d, lines %s: %+v", row.behaviour, code, got, lines)
-		}
+	lines, code := r.forked(sessionID, "", "--settings",
+		`{"disableAllHooks":false,"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"echo 'No tools' >&2; exit 2"}]}]}}`)
+	if got := strings.Join(kinds(lines)[2:], " "); code != 0 || got != "result/success" || !strings.HasPrefix(lines[len(lines)-1].Result, "UserPromptSubmit operation blocked by hook:\nNo tools") {
+		t.Errorf("exit %d, lines %s: %+v", code, got, lines)
 	}
 }
 

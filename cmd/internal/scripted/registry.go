@@ -27,7 +27,7 @@ type registryEntry struct {
 	Kind       string `json:"kind"`
 	Entrypoint string `json:"entrypoint"`
 	Name       string `json:"name,omitempty"`
-	Status     string `json:"status"` // idle, shell, busy or waiting
+	Status     string `json:"status"` // idle, busy or waiting
 	WaitingFor string `json:"waitingFor,omitempty"`
 }
 

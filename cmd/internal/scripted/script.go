@@ -35,14 +35,8 @@ type Script struct {
 	// *APIError.
 	Answer func(ctx context.Context, a *Agent, prompt string) (Answer, error)
 
-	// Deliver writes the handoff document that a prompt asks for.
-	Deliver func(ctx context.Context, a *Agent, path, content string) error
-
-	// Tasks returns the commands that run in the background. Any goroutine may call it.
-	Tasks func() []actor.Task
-
-	// Exit is called by the keyboard's goroutine for /exit. When Exit calls leave, the session ends.
-	Exit func(a *Agent, leave func())
+	// Stays is called by the keyboard's goroutine for /exit. If it returns true, the session goes on.
+	Stays func(a *Agent) bool
 
 	// Ignores is called for a signal that would end the process. If it returns true, the process goes on.
 	Ignores func(os.Signal) bool
@@ -77,13 +71,6 @@ func (a *Agent) ends(sig os.Signal) bool {
 	return sig != syscall.SIGWINCH && (a.script.Ignores == nil || !a.script.Ignores(sig))
 }
 
-func (a *Agent) tasks() []actor.Task {
-	if a.script.Tasks == nil {
-		return nil
-	}
-	return a.script.Tasks()
-}
-
 // Print adds a block to the conversation on the screen.
 func (a *Agent) Print(kind actor.BlockKind, text string) {
 	if a.screen != nil {
@@ -91,27 +78,11 @@ func (a *Agent) Print(kind actor.BlockKind, text string) {
 	}
 }
 
-// Go runs f in a goroutine of the session. ctx ends with the session, and the process waits for f.
-func (a *Agent) Go(f func(ctx context.Context)) { a.wg.Go(func() { f(a.life) }) }
-
-// Notify begins a turn with a prompt that nobody typed.
-func (a *Agent) Notify(prompt string) {
-	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, prompt, notification) }})
-}
-
-// SetContext makes each later answer report a context of n tokens, until the next compaction or /clear.
+// SetContext makes each later answer report a context of n tokens.
 func (a *Agent) SetContext(n int) { a.transcript.fix(n) }
 
-// Path returns the path of a file that a prompt names. A relative name is relative to the working directory.
-func (a *Agent) Path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(a.Dir, name)
-}
-
-// WriteFile writes a file, and makes the file's directory if it is missing.
-func (a *Agent) WriteFile(path, content string) error {
+// writeFile writes a file, and makes the file's directory if it is missing.
+func (a *Agent) writeFile(path, content string) error {
 	if err := a.alive.Err(); err != nil {
 		return err
 	}

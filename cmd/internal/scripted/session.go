@@ -2,11 +2,8 @@ package scripted
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/understudyd/understudy/daemon/actor"
 )
@@ -40,22 +37,12 @@ func (a *Agent) sessionStart(ctx context.Context, payload fields) {
 }
 
 // command runs a slash command.
-func (l *loop) command(ctx context.Context, name, args string) {
-	run := func(f func(context.Context)) {
-		l.screen.print(actor.BlockUser, strings.TrimSpace("/"+name+" "+args))
-		l.enqueue(job{run: f})
-	}
+func (l *loop) command(name, args string) {
 	switch name {
 	case "exit", "quit":
 		l.exit()
-	case "clear":
-		run(l.clear)
-	case "compact":
-		run(func(ctx context.Context) { compact(ctx, l.Agent, args) })
 	case "handoff":
 		l.handoff(strings.TrimSpace("/handoff " + args))
-	case "resume":
-		run(func(ctx context.Context) { l.resume(ctx, args) })
 	default:
 		l.screen.print(actor.BlockUser, "/"+name)
 		l.screen.print(actor.BlockError, "Unknown command: /"+name)
@@ -80,49 +67,11 @@ func (l *loop) handoff(prompt string) {
 
 // exit handles /exit.
 func (l *loop) exit() {
-	leave := func() {
-		l.newPromptID() // measured: SessionEnd has a prompt id of its own
-		l.stop(quit{reason: "prompt_input_exit"})
-	}
-	if l.script.Exit != nil {
-		l.script.Exit(l.Agent, leave)
+	if l.script.Stays != nil && l.script.Stays(l.Agent) {
 		return
 	}
-	leave()
-}
-
-// leaveSession ends the session for /clear and /resume; the process goes on. Measured: after /clear there is no prompt
-// id. After /resume the prompt id is the one that SessionEnd had.
-func leaveSession(ctx context.Context, a *Agent, reason, next string) {
-	a.newPromptID()
-	a.hook(ctx, "SessionEnd", reason, a.hooks().SessionEnd(reason))
-	a.mu.Lock()
-	a.sessionID = next
-	if reason == "clear" {
-		a.promptID = ""
-	}
-	a.mu.Unlock()
-	a.transcript.restart()
-	a.screen.update(func() { a.screen.Footer = footer(a) })
-}
-
-func (a *Agent) clear(ctx context.Context) {
-	leaveSession(ctx, a, "clear", uuid.NewString())
-	a.Memory = actor.Memory{}
-	a.screen.update(func() { a.screen.Forget() })
-	a.sessionStart(ctx, a.hooks().SessionStart("clear", 0))
-}
-
-func (a *Agent) resume(ctx context.Context, id string) {
-	past, err := recall(a, transcriptPath(a, id))
-	if _, bad := uuid.Parse(id); bad != nil || err != nil {
-		a.screen.print(actor.BlockError, fmt.Sprintf("Session %s was not found.", id))
-		return
-	}
-	leaveSession(ctx, a, "resume", id)
-	a.Memory = past.memory
-	a.sessionStart(ctx, a.hooks().ResumeCommand(a.transcript.used()))
-	a.screen.print(actor.BlockNote, "Resumed "+id)
+	l.newPromptID() // measured: SessionEnd has a prompt id of its own
+	l.stop(quit{reason: "prompt_input_exit"})
 }
 
 // sleep waits for d, but not longer than until ctx ends.

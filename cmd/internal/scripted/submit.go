@@ -25,7 +25,7 @@ func (l *loop) submit(ctx context.Context, prompt string) {
 	case slices.Contains(exitWords, text):
 		l.exit()
 	case command != nil:
-		l.command(ctx, command[1], strings.TrimSpace(command[2]))
+		l.command(command[1], strings.TrimSpace(command[2]))
 	case strings.HasPrefix(text, "!"):
 		l.screen.print(actor.BlockUser, text)
 		l.screen.print(actor.BlockNote, "The scripted agent runs no shell commands.")

@@ -164,12 +164,12 @@ func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	return granted
 }
 
-// WriteTool returns a call of Claude Code's Write. The function write writes the file.
-func WriteTool(path, content string, write func() error) Tool {
+// writeTool returns a call of Claude Code's Write.
+func writeTool(a *Agent, path, content string) Tool {
 	return Tool{
 		Name: "Write", Title: path, Edits: path, Input: fields{"file_path": path, "content": content},
 		Do: func() (any, string, error) {
-			if err := write(); err != nil {
+			if err := a.writeFile(path, content); err != nil {
 				return nil, "", err
 			}
 			response := fields{

@@ -96,14 +96,11 @@ func recordTitle(a *Agent) {
 
 // recordPrompt writes the prompt that begins a turn.
 func (a *Agent) recordPrompt(prompt string, from origin) {
-	source, kind, turn := "typed", "human", "human"
-	switch from {
-	case queued:
+	source := "typed"
+	if from == queued {
 		source = "queued"
-	case notification:
-		source, kind, turn = "system", "task-notification", "task_notification"
 	}
-	a.recordUser(prompt, fields{"origin": fields{"kind": kind}, "promptSource": source, "turnOrigin": turn})
+	a.recordUser(prompt, fields{"origin": fields{"kind": "human"}, "promptSource": source, "turnOrigin": "human"})
 }
 
 // recordUser writes a text of the person, or a list of tool results.

@@ -13,9 +13,8 @@ import (
 type origin int
 
 const (
-	typed        origin = iota
-	queued              // typed while another turn ran; its UserPromptSubmit has been sent
-	notification        // sent by the agent itself
+	typed  origin = iota
+	queued        // typed while another turn ran; its UserPromptSubmit has been sent
 )
 
 // blockCap is the number of consecutive blocks by Stop hooks after which the turn ends in spite of the last block.
@@ -115,7 +114,7 @@ func returnPrompt(a *Agent, prompt string) {
 // stopHooks sends Stop and returns the text with which the turn goes on. If it returns "", the turn ends. Measured: the
 // hook gets only the last block of the answer.
 func stopHooks(ctx context.Context, a *Agent, active bool, last string) string {
-	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.tasks()))
+	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, nil))
 	switch {
 	case got.block:
 		a.screen.print(actor.BlockNote, "Stop hook reported a problem:\n"+got.reason)

@@ -17,8 +17,6 @@ const (
 	baseTokens = 14000
 	// inputTokens is the number of tokens of each request that are in no cache.
 	inputTokens = 4
-	// compactedTokens is the size of the context after a compaction.
-	compactedTokens = 30000
 )
 
 // contextWindow returns the size of a model's context window in tokens.
@@ -83,19 +81,4 @@ func (t *transcript) newest() *usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
-}
-
-// compacted sets the state after a compaction.
-func (t *transcript) compacted() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	u := split(compactedTokens, 0)
-	t.fixed, t.last = compactedTokens, &u
-}
-
-// restart sets the state after /clear and /resume.
-func (t *transcript) restart() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.parent, t.tokens, t.fixed, t.last = "", 0, 0, nil
 }

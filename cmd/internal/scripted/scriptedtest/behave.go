@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
-	"github.com/understudyd/understudy/cmd/internal/scripted"
 )
 
 // behaviours are the misbehaviours in force, by name. The value is the text after "=".
@@ -17,20 +16,16 @@ type behaviours map[string]string
 // known lists every misbehaviour. Its value says whether the misbehaviour may have "=…". doc.go describes the
 // misbehaviours.
 var known = map[string]bool{
-	"no-document": false, "no-stop": false, "crash-at-start": false, "ignore-exit": false, "ignore-term": false, "api-error": true, "usage-limit": true,
-	"child-hooks": false, "think": true, "trust": false, "fork-hang": true,
+	"no-stop": false, "ignore-exit": false, "ignore-term": false, "usage-limit": true, "child-hooks": false, "think": true, "trust": false,
+	"fork-hang": false,
 }
 
-// add merges a comma- or line-separated list into b. An entry NAME:MISBEHAVIOUR counts only if means returns true for
-// the name. An unknown misbehaviour is an error, so that a typing mistake in a test does not look like good behaviour.
-func (b behaviours) add(list string, means func(agent string) bool) error {
+// add merges a comma- or line-separated list into b. An unknown misbehaviour is an error, so that a typing mistake in a test
+// does not look like good behaviour.
+func (b behaviours) add(list string) error {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' })
 	for _, word := range words {
-		agent, behaviour, scoped := strings.Cut(word, ":")
-		if !scoped {
-			behaviour = word
-		}
-		name, value, given := strings.Cut(behaviour, "=")
+		name, value, given := strings.Cut(word, "=")
 		takes, ok := known[name]
 		if !ok {
 			return fmt.Errorf("unknown behaviour %q: doc.go of scriptedtest lists them", name)
@@ -38,13 +33,10 @@ func (b behaviours) add(list string, means func(agent string) bool) error {
 		if given && !takes {
 			return fmt.Errorf("behaviour %q takes no value", name)
 		}
-		_, failure := failures[value]
-		if _, err := parseDuration(value); value != "" && err != nil && !(name == "api-error" && failure) {
+		if _, err := parseDuration(value); value != "" && err != nil {
 			return fmt.Errorf("behaviour %q takes no value %q: doc.go of scriptedtest says which", name, value)
 		}
-		if !scoped || means(agent) {
-			b[name] = value
-		}
+		b[name] = value
 	}
 	return nil
 }
@@ -78,15 +70,9 @@ func (s *script) read() (behaviours, error) {
 		lists = append(lists, string(text))
 	}
 	for _, list := range lists {
-		if err := b.add(list, func(name string) bool { return means(s.opt, name) }); err != nil {
+		if err := b.add(list); err != nil {
 			return b, err
 		}
 	}
 	return b, nil
-}
-
-// means reports whether the name before a misbehaviour means this agent. It does if the agent's own name begins with it,
-// or if it is the number of the agent's step.
-func means(opt scripted.Options, name string) bool {
-	return name != "" && (opt.Step() == name || strings.HasPrefix(opt.Name, name))
 }

@@ -5,20 +5,16 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
 // directives are the words in a prompt that steer the turn; doc.go describes them.
 type directives struct {
-	busy            time.Duration
-	hold            string
-	background, ask bool
-	compact         bool
-	tokens          int
-	edits           []string
-	decisions       []string
-	say             string
-	report          bool
+	hold      string
+	ask       bool
+	tokens    int
+	decisions []string
+	say       string
+	report    bool
 }
 
 var (
@@ -61,22 +57,12 @@ func (d *directives) readWords(words []string) {
 			argument = strings.Trim(words[i+1], "\"'`,;")
 		}
 		switch word {
-		case "@busy":
-			d.busy, _ = parseDuration(argument)
 		case "@hold":
 			d.hold = argument
-		case "@background":
-			d.background = true
 		case "@ask":
 			d.ask = true
-		case "@compact":
-			d.compact = true
 		case "@tokens":
 			d.tokens, _ = strconv.Atoi(argument)
-		case "@edit":
-			if argument != "" {
-				d.edits = append(d.edits, argument)
-			}
 		case "@report":
 			d.report = true
 		}

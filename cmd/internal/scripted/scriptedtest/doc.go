@@ -6,19 +6,9 @@
 //
 // Words in a prompt (or in the reason of a blocked Stop) steer the turn:
 //
-//	@busy DUR          the turn takes DUR longer
 //	@hold FILE         the turn goes on until FILE exists
-//	@background        starts a background task by a call of Bash, listed by each Stop until the FILE of
-//	                   @hold exists (@hold then does not delay the turn). The task's end begins a
-//	                   <task-notification> turn. While the task runs, the registry says "shell" between
-//	                   turns
-//	@compact           the agent compacts the context before the answer, as when it is full. It sends
-//	                   PreCompact(auto). If no hook blocks that, it sends SubagentStop,
-//	                   SessionStart(compact) and PostCompact, and the context has 30,000 tokens
 //	@tokens N          from now on each answer has a context of N tokens, in the transcript and for the
-//	                   status line (until the next @tokens, compaction or /clear)
-//	@edit FILE         a call of Edit adds a line to FILE, or makes FILE. A relative path is relative to
-//	                   the working directory. The document names FILE as modified
+//	                   status line (until the next @tokens)
 //	@decide TEXT       each later document has TEXT among its decisions. TEXT ends at the end of the line
 //	                   or at the next directive
 //	@ask               a tool call that needs permission: PermissionRequest, then a dialog
@@ -33,25 +23,20 @@
 //
 // The variable SCRIPTED_AGENT and the file that SCRIPTED_AGENT_FILE names each hold a comma-separated list, and the
 // agent merges the two. It reads the file again at each turn and at each exit; in print mode it reads the file once. A
-// duration is one of Go (300ms), or a bare number of milliseconds. DUR in brackets may be left out. NAME:MISBEHAVIOUR is
-// for the agents whose --name begins with NAME. If NAME is a number, it is for the agent of that step of a pipeline.
-// Examples: developer-:crash-at-start, 2:api-error.
+// duration is one of Go (300ms), or a bare number of milliseconds. DUR in brackets may be left out.
 //
-//	no-document        says that it wrote the handoff document, and did not
 //	no-stop            turns end without any hook, as after Esc
-//	crash-at-start     exit 1 before anything else
 //	ignore-exit        /exit does nothing
 //	ignore-term        SIGTERM does nothing (SIGHUP and SIGINT still end it)
 //	trust              asks before the session whether the folder is trusted; Enter is "No, exit"
-//	api-error[=KIND]   turns end with StopFailure, error KIND: rate_limit, overloaded, authentication_failed or unknown;
-//	                   with usage_limit it is rate_limit, with Claude Code's message about a subscription's limit
-//	usage-limit[=DUR]  the same as api-error=usage_limit, with a reset in DUR (1h), without its seconds
+//	usage-limit[=DUR]  turns end with StopFailure, error rate_limit, with Claude Code's message about a subscription's limit
+//	                   that is reset in DUR (1h), without its seconds
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
 //	                   and SessionEnd with a CLAUDE_PID of its own, as `claude -p` inside an agent does
 //	think=DUR          time before each answer (default 30ms). It ends when a test takes this back
 //
 // The misbehaviours of -p:
 //
-//	fork-hang[=DUR]    no answer, or one after DUR; SIGTERM ends it at once (unless ignore-term). The file
-//	                   named by SCRIPTED_AGENT_PIDFILE gets its process id
+//	fork-hang          no answer; SIGTERM ends it at once (unless ignore-term). The file named by
+//	                   SCRIPTED_AGENT_PIDFILE gets its process id
 package scriptedtest

@@ -203,53 +203,6 @@ func TestInMemory(t *testing.T) {
 	})
 }
 
-// TestKilledInMemory: an agent that is killed, at whatever it does, writes nothing more and sends no hook, and
-// Run returns when none of its goroutines is left.
-func TestKilledInMemory(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		prompt, hangs string
-	}{
-		"idle":              {"hello", ""},
-		"in a turn":         {"@hold /nowhere", ""},
-		"in a hook":         {"hello", "Stop"},
-		"in the background": {"@background @hold /nowhere", ""},
-		"in a dialog":       {"@ask", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				m := startInMemory(t, "")
-				<-time.After(time.Second)
-				m.answers(func(event string) string {
-					if event == row.hangs {
-						return "hang"
-					}
-					return ""
-				})
-				m.prompt(row.prompt)
-				before, hooks := m.file(m.transcript())+m.file(itsRegistry), len(m.hooks)
-				m.kill()
-				select {
-				case code := <-m.code:
-					if code != 137 || m.hung.Load() {
-						t.Errorf("exit status %d, want 137; a hook of it hangs: %v", code, m.hung.Load())
-					}
-				case <-time.After(time.Millisecond):
-					t.Error("it goes on")
-				}
-				<-time.After(2 * time.Hour)
-				if after := m.file(m.transcript()) + m.file(itsRegistry); after != before || len(m.hooks) != hooks {
-					t.Errorf("after its end it has sent %q and written %s", m.hooks[hooks:], strings.TrimPrefix(after, before))
-				}
-				if !strings.Contains(before, `"pid":`) {
-					t.Errorf("registry and transcript: %s", before)
-				}
-			})
-		})
-	}
-}
-
 // TestPrintInMemory is print mode without a process.
 func TestPrintInMemory(t *testing.T) {
 	t.Parallel()

@@ -15,11 +15,9 @@ func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d
 		if err := s.leaveTrace(); err != nil {
 			return scripted.Answer{}, err
 		}
-		if b["fork-hang"] == "" {
-			<-ctx.Done()
-		}
+		<-ctx.Done()
 	}
-	if err := sleep(ctx, b.duration("think", scripted.ThinkTime)+b.duration("fork-hang", 0)); err != nil {
+	if err := sleep(ctx, b.duration("think", scripted.ThinkTime)); err != nil {
 		return scripted.Answer{}, err
 	}
 	text := d.say

@@ -2,7 +2,6 @@ package scriptedtest
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -30,8 +29,8 @@ func Run(ctx context.Context, p scripted.Process, self ...string) int {
 	s := &script{process: p, self: self}
 	p.Run = s.run
 	return scripted.Run(ctx, p, scripted.Script{
-		Prepare: s.prepare, Welcome: s.welcome, Recall: s.recall, Begin: s.begin, Answer: s.answer, Deliver: s.deliver,
-		Tasks: s.tasks, Exit: s.exit, Ignores: s.ignores,
+		Prepare: s.prepare, Welcome: s.welcome, Recall: s.recall, Begin: s.begin, Answer: s.answer, Stays: s.stays,
+		Ignores: s.ignores,
 	})
 }
 
@@ -41,22 +40,15 @@ type script struct {
 	self    []string
 	opt     scripted.Options // set by prepare
 
-	mu         sync.Mutex // guards the fields below
-	turn       behaviours // the misbehaviours with which the turn began
-	background []actor.Task
+	mu   sync.Mutex // guards the field below
+	turn behaviours // the misbehaviours with which the turn began
 }
 
 func (s *script) prepare(opt *scripted.Options) error {
-	s.opt = *opt // the agent's name and step decide which misbehaviours count
+	s.opt = *opt
 	b, err := s.read()
-	switch {
-	case err != nil:
-		return err
-	case b.has("crash-at-start"):
-		return errors.New("scripted crash at start")
-	}
 	s.turn = b
-	return nil
+	return err
 }
 
 // welcome asks the question that Claude Code asks before its first session.
@@ -96,25 +88,13 @@ func (s *script) now() behaviours {
 	return b
 }
 
-// exit handles /exit. If something runs in the background, it asks in a dialog first.
-func (s *script) exit(a *scripted.Agent, leave func()) {
-	b := s.now()
-	switch {
-	case b.has("ignore-exit"):
+// stays reports whether /exit does nothing.
+func (s *script) stays(a *scripted.Agent) bool {
+	ignored := s.now().has("ignore-exit")
+	if ignored {
 		a.Print(actor.BlockUser, "/exit")
-	case len(s.tasks()) > 0:
-		a.Go(func(ctx context.Context) {
-			choice := a.Ask(ctx, "exit confirmation", actor.Dialog{
-				Title: "Background work is running", Question: "Exit anyway?",
-				Choices: []string{"Exit and stop tasks", "Stay"},
-			})
-			if choice == 0 {
-				leave()
-			}
-		})
-	default:
-		leave()
 	}
+	return ignored
 }
 
 func (s *script) ignores(sig os.Signal) bool {
