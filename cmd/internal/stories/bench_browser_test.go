@@ -107,3 +107,44 @@ func BenchmarkDashboardLoad(b *testing.B) {
 	quantiles(b, "live", live)
 	b.ReportMetric(bytes, "bytes")
 }
+
+// mostOfAKey is how long half of the keys may take at most, on a machine that does nothing else.
+const mostOfAKey = 150 * time.Millisecond
+
+// BenchmarkKey measures how long a key that is pressed in a browser takes until the pane's screen shows it there.
+func BenchmarkKey(b *testing.B) {
+	r := newRig(b)
+	who := openDashboard(r)
+	p := who.openTab(fmt.Sprintf("/ui/agents/%d", r.startAgent(con).ID))
+	p.awaitText("#screen", "❯")
+	p.click("#keys [role=switch]")
+	p.awaitText(".keyed", "keys from the browser")
+	var took []time.Duration
+	text := ""
+	for b.Loop() {
+		for _, c := range "saying;$HOME" {
+			text += string(c)
+			took = append(took, p.typeSeen(string(c), text))
+		}
+	}
+	quantiles(b, "key", took)
+	if m := median(took); m > mostOfAKey {
+		b.Errorf("half of the keys are seen after %s: %v", m, took)
+	}
+}
+
+// typeSeen types a key and returns how long it took until the screen showed the composer's text with it.
+func (p *tab) typeSeen(key, text string) time.Duration {
+	p.r.t.Helper()
+	eval[any](p, fmt.Sprintf(`(() => { window.shownAt = 0; let begun = 0; const pre = document.getElementById('screen');
+		const seen = new MutationObserver(() => {
+			if (!begun || !pre.textContent.replaceAll('\u00a0', ' ').includes('❯ ' + %q)) return;
+			window.shownAt = performance.now() - begun;
+			seen.disconnect();
+		});
+		seen.observe(pre, {childList: true, subtree: true, characterData: true});
+		pre.addEventListener('keydown', () => { begun = performance.now(); }, {once: true, capture: true}); })()`, text))
+	p.typeInto("#screen", key)
+	p.r.await("the text on the screen: "+text, func() (bool, string) { return eval[float64](p, "window.shownAt") > 0, p.html() })
+	return time.Duration(eval[float64](p, "window.shownAt") * float64(time.Millisecond))
+}

@@ -27,6 +27,8 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 	switch {
 	case err != nil:
 		return scripted.Answer{}, err
+	case b.has("api-error"):
+		return scripted.Answer{}, &scripted.APIError{Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"}
 	case b.has("usage-limit"):
 		return scripted.Answer{}, usageLimit(b)
 	}
@@ -61,7 +63,10 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 		return "", ctx.Err()
 	}
 	a.Memory.Decisions = append(a.Memory.Decisions, d.decisions...)
-	if !d.answers() {
+	switch {
+	case b.has("no-document") && actor.Understand(prompt).Kind == actor.WriteHandoff:
+		return "The handoff document is written.", nil
+	case !d.answers():
 		return a.Reply(ctx, prompt)
 	}
 	a.Memory.Prompts = append(a.Memory.Prompts, prompt)

@@ -16,16 +16,20 @@ type behaviours map[string]string
 // known lists every misbehaviour. Its value says whether the misbehaviour may have "=…". doc.go describes the
 // misbehaviours.
 var known = map[string]bool{
-	"no-stop": false, "ignore-exit": false, "ignore-term": false, "usage-limit": true, "child-hooks": false, "think": true, "trust": false,
+	"no-document": false, "no-stop": false, "api-error": false, "ignore-exit": false, "ignore-term": false, "usage-limit": true, "child-hooks": false, "think": true, "trust": false,
 	"fork-hang": false,
 }
 
-// add merges a comma- or line-separated list into b. An unknown misbehaviour is an error, so that a typing mistake in a test
-// does not look like good behaviour.
-func (b behaviours) add(list string) error {
+// add merges a comma- or line-separated list into b. An entry N:MISBEHAVIOUR counts only for the agent of step N of a pipeline. An
+// unknown misbehaviour is an error, so that a typing mistake in a test does not look like good behaviour.
+func (b behaviours) add(list, step string) error {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' })
 	for _, word := range words {
-		name, value, given := strings.Cut(word, "=")
+		of, behaviour, scoped := strings.Cut(word, ":")
+		if !scoped {
+			of, behaviour = step, word
+		}
+		name, value, given := strings.Cut(behaviour, "=")
 		takes, ok := known[name]
 		if !ok {
 			return fmt.Errorf("unknown behaviour %q: doc.go of scriptedtest lists them", name)
@@ -36,7 +40,9 @@ func (b behaviours) add(list string) error {
 		if _, err := parseDuration(value); value != "" && err != nil {
 			return fmt.Errorf("behaviour %q takes no value %q: doc.go of scriptedtest says which", name, value)
 		}
-		b[name] = value
+		if of == step {
+			b[name] = value
+		}
 	}
 	return nil
 }
@@ -70,7 +76,7 @@ func (s *script) read() (behaviours, error) {
 		lists = append(lists, string(text))
 	}
 	for _, list := range lists {
-		if err := b.add(list); err != nil {
+		if err := b.add(list, s.opt.Step()); err != nil {
 			return b, err
 		}
 	}

@@ -23,12 +23,15 @@
 //
 // The variable SCRIPTED_AGENT and the file that SCRIPTED_AGENT_FILE names each hold a comma-separated list, and the
 // agent merges the two. It reads the file again at each turn and at each exit; in print mode it reads the file once. A
-// duration is one of Go (300ms), or a bare number of milliseconds. DUR in brackets may be left out.
+// duration is one of Go (300ms), or a bare number of milliseconds. DUR in brackets may be left out. N:MISBEHAVIOUR is for the agent of
+// step N of a pipeline, as in 2:api-error.
 //
+//	no-document        says that it wrote the handoff document, and did not
 //	no-stop            turns end without any hook, as after Esc
 //	ignore-exit        /exit does nothing
 //	ignore-term        SIGTERM does nothing (SIGHUP and SIGINT still end it)
 //	trust              asks before the session whether the folder is trusted; Enter is "No, exit"
+//	api-error          turns end with StopFailure, error unknown
 //	usage-limit[=DUR]  turns end with StopFailure, error rate_limit, with Claude Code's message about a subscription's limit
 //	                   that is reset in DUR (1h), without its seconds
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop

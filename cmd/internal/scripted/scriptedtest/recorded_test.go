@@ -21,7 +21,7 @@ var knownDifferences = []hookstest.Exception{
 
 // notPlayed are the scenes of what the scripted agent cannot do. The simulation plays them.
 var notPlayed = []string{
-	"tool", "tool_fails", "api_error", "login_expired", "background", "exit_with_task", "compact_refused", "compact_auto", "compact", "clear", "resume_command",
+	"tool", "tool_fails", "login_expired", "background", "exit_with_task", "compact_refused", "compact_auto", "compact", "clear", "resume_command",
 }
 
 // TestHooksAreThoseOfTheCLI plays the scenes of the recording of the real CLI.
@@ -136,6 +136,15 @@ func (p *player) blocks(event string) {
 	})
 }
 
+// fails has a turn end with an error of the API.
+func (p *player) fails(behaviour string) func() {
+	return func() {
+		p.file("behave", behaviour)
+		p.m.prompt("hello")
+		p.file("behave", "")
+	}
+}
+
 // queues has a prompt submitted while a turn goes on.
 func (p *player) queues() {
 	done := filepath.Join(p.dir, "done")
@@ -161,7 +170,8 @@ func (p *player) plays() map[string]func() {
 		"queued_in_tool":     p.queues,
 		"stop_blocked":       func() { p.blocks("Stop"); p.m.prompt("hello") },
 		"prompt_refused":     func() { p.blocks("UserPromptSubmit"); p.m.prompt("hello"); p.press("\x15") },
-		"rate_limit":         func() { p.file("behave", "usage-limit"); p.m.prompt("hello"); p.file("behave", "") },
+		"api_error":          p.fails("api-error"),
+		"rate_limit":         p.fails("usage-limit"),
 		"resume":             func() { p.begin("--resume", sessionID) },
 		"idle":               func() { p.m.prompt("hello"); p.pass(2 * time.Minute) },
 		"terminated":         func() { p.m.signals <- syscall.SIGTERM; p.ended(143) },

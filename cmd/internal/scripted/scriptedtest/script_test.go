@@ -27,6 +27,17 @@ func TestDirectivesOfSteps(t *testing.T) {
 	}
 }
 
+func TestBehavioursOfOneStep(t *testing.T) {
+	t.Parallel()
+	b := behaviours{}
+	if err := b.add("no-stop,2:think=1s\n3:ignore-exit", "2"); err != nil {
+		t.Fatal(err)
+	}
+	if want := (behaviours{"no-stop": "", "think": "1s"}); !reflect.DeepEqual(b, want) {
+		t.Errorf("got %v, want %v", b, want)
+	}
+}
+
 func TestDirectives(t *testing.T) {
 	t.Parallel()
 	got := readDirectives("do @hold /tmp/x, @ask @say # Title\ntext")
@@ -43,8 +54,8 @@ func TestDirectives(t *testing.T) {
 
 func TestUnknownBehaviourIsAnError(t *testing.T) {
 	t.Parallel()
-	for _, list := range []string{"no-documents", "no-stop=1", "think=soon", "con:no-stop"} {
-		if err := (behaviours{}).add(list); err == nil {
+	for _, list := range []string{"no-documents", "no-stop=1", "think=soon", "2:no-stops"} {
+		if err := (behaviours{}).add(list, ""); err == nil {
 			t.Errorf("%q was accepted", list)
 		}
 	}
