@@ -7,7 +7,6 @@
 package sim
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -20,8 +19,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 var (
@@ -48,7 +45,7 @@ type outcome struct {
 // simulate runs a seed. try is 0 for the first run of the seed and 1 for its replay.
 func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 	t.Helper()
-	root, err := folder(cmp.Or(wardentest.InMemory(), os.TempDir()), seed, try)
+	root, err := folder(os.TempDir(), seed, try)
 	if err != nil {
 		t.Fatal(err)
 	}

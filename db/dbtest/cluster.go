@@ -8,21 +8,10 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// inMemory is a folder in memory, on Linux. A cluster takes 40 MB and each
-// database 8 MB. Containers often give the folder 64 MB, which is too little.
-const (
-	inMemory     = "/dev/shm"
-	roomInMemory = 1 << 30
-)
-
 // startCluster starts a cluster that ends with this process. Its folder is removed then, if the
 // caller has not removed it before.
 func startCluster(ctx context.Context, settings map[string]string) (cluster *localpg.Cluster, dir string, err error) {
-	parent := ""
-	if freeBytes(inMemory) >= roomInMemory {
-		parent = inMemory
-	}
-	if dir, err = wardentest.Folder(parent); err != nil {
+	if dir, err = wardentest.Folder(wardentest.Memory()); err != nil {
 		return nil, "", fmt.Errorf("folder for the test cluster: %w", err)
 	}
 	cluster, err = localpg.Start(ctx, localpg.Config{Dir: dir, NoSync: true, Settings: settings})

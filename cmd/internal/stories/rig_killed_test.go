@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // victim makes this binary a test process that starts what a rig starts.
@@ -43,7 +41,7 @@ func TestKilledTestsLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
-	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+), (\S+) and (\S+)\n`)
+	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+) and (\S+)\n`)
 	var left []tmux.Process
 	for _, number := range said[1:4] {
 		left = append(left, findProcess(t, number))
@@ -83,7 +81,7 @@ func beVictim(t *testing.T) {
 	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(wardentest.InMemory(), cluster))
+	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket), "and", cluster)
 	<-time.After(time.Minute) // It ends by itself if the test that should kill it was killed.
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/understudyd/understudy/tmux/warden"
@@ -19,12 +21,16 @@ var ours struct {
 	warden *warden.Warden
 }
 
-// Run runs the tests of a package with a temporary folder. The folder, and every process that still uses it, is gone
-// at the end, even after SIGKILL of the test process or of the go command that runs it. It is for TestMain:
-// os.Exit(wardentest.Run(m.Run)).
+// Run runs the tests of a package with a temporary folder, which is in memory where that can be. The folder, and every process
+// that still uses it, is gone at the end, even after SIGKILL of the test process or of the go command that runs it. It is for
+// TestMain: os.Exit(wardentest.Run(m.Run)). Benchmarks get a folder on the disk, as what they measure has.
 func Run(tests func() int) int {
 	endWithParent()
-	dir, err := Folder("")
+	parent := Memory()
+	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.bench=") }) {
+		parent = ""
+	}
+	dir, err := Folder(parent)
 	if err == nil {
 		err = useFolder(dir)
 	}
@@ -66,13 +72,3 @@ func Folder(parent string) (string, error) {
 	}
 	return dir, ours.warden.Watch(dir)
 }
-
-// InMemory is a folder in memory for temporary files, so that syncing them takes no time, or "" if the system has none.
-// It is removed when this process ends, however it ends.
-var InMemory = sync.OnceValue(func() string {
-	dir, err := Folder("/dev/shm")
-	if err != nil {
-		return ""
-	}
-	return dir
-})
