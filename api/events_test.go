@@ -395,6 +395,9 @@ func TestFeedTurns(t *testing.T) {
 	if err := s.replaying(gone, func() error { asked = true; return nil }); !errors.Is(err, context.Canceled) || asked {
 		t.Errorf("one too many: %v, asked %t", err, asked)
 	}
+	if err := (&feedReader{server: s}).replay(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a replay for a reader that has left: %v", err)
+	}
 	close(end)
 	running.Wait()
 	if err := s.replaying(t.Context(), func() error { return io.EOF }); !errors.Is(err, io.EOF) {
