@@ -3,14 +3,15 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // launched commits an agent with a session and the secret of a launch.
@@ -40,9 +41,7 @@ func TestContextReport(t *testing.T) {
 	if use == nil || use.Tokens != 86000 || use.Limit == nil || *use.Limit != 200000 || use.Percent == nil || *use.Percent != 43 || use.Source != "statusline" {
 		t.Errorf("context: %+v", use)
 	}
-	if got := own.do("POST", path, `{"session_id": "s-0", "tokens": 1, "limit": 200000}`); got.status != 200 {
-		t.Errorf("report of another session: %d %s", got.status, got.body)
-	}
+	own.ok("POST", path, `{"session_id": "s-0", "tokens": 1, "limit": 200000}`)
 	if use := must(h.client.Agent(ctx, a.ID))(t).Context; use == nil || use.Tokens != 86000 {
 		t.Errorf("another session's report was taken: %+v", use)
 	}
@@ -59,9 +58,7 @@ func TestContextReport(t *testing.T) {
 	} {
 		own.do("POST", path, body).wants(t, body, 400, code)
 	}
-	if body := own.do("POST", path, `{"tokens": true}`).shape(t, path); body.Error != `Field "tokens" must be an integer` {
-		t.Errorf("wrong type: %q", body.Error)
-	}
+	wantEqual(t, "wrong type", own.do("POST", path, `{"tokens": true}`).shape(t, path).Error, `Field "tokens" must be an integer`)
 	h.mainDoor().do("POST", path, `{"session_id": "s-1", "tokens": 1, "limit": 5}`).wants(t, "on the main socket", 404, "not_found")
 }
 
@@ -79,12 +76,8 @@ func TestLimit(t *testing.T) {
 		t.Errorf("decided: %+v", got.Limit)
 	}
 	before := must(h.store.LastEventID(ctx))(t)
-	if again := must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t); again.Limit.Do != daemon.LimitWait {
-		t.Errorf("decided again: %+v", again.Limit)
-	}
-	if after := must(h.store.LastEventID(ctx))(t); after != before {
-		t.Error("the same decision was logged twice")
-	}
+	wantEqual(t, "decided again", must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t).Limit.Do, daemon.LimitWait)
+	wantEqual(t, "the last event after the same decision", must(h.store.LastEventID(ctx))(t), before)
 	for body, code := range map[string]string{
 		`{}`: "bad_decision", `{"do": "ask"}`: "bad_decision", `{"do": ""}`: "bad_decision",
 		`{"do": "wait", "runtime": "codex"}`: "bad_decision", `{"do": 1}`: "invalid_field", `{"what": 1}`: "unknown_field",
@@ -92,75 +85,13 @@ func TestLimit(t *testing.T) {
 		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
 	}
 	h.mainDoor().do("POST", path, `{"do": "hand_over"}`).wants(t, "without a persona", 400, "agent_no_persona")
-	h.hookDoor().with(launchHeader, "mine").do("POST", path, `{"do": "wait"}`).wants(t, "by the agent itself", 404, "not_found")
 	idle := h.launched("idle", "s-2", nil)
 	h.mainDoor().do("POST", at("agents", idle.ID, "/limit"), `{"do": "wait"}`).wants(t, "not limited", 409, "agent_not_limited")
 	full := h.launched("full", "s-3", func(a *daemon.Agent) {
 		a.State, a.Limit = daemon.Limited, &daemon.Limit{Kind: daemon.LimitContext, Since: until, Do: daemon.LimitAsk}
 	})
 	h.mainDoor().do("POST", at("agents", full.ID, "/limit"), `{"do": "wait"}`).wants(t, "a full window", 409, "nothing_to_wait_for")
-	if list := must(h.client.Agents(ctx, ListOptions{State: "limited"}))(t); len(list) != 2 {
-		t.Errorf("limited agents: %d, want 2", len(list))
-	}
-}
-
-func TestAgentClient(t *testing.T) {
-	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
-	slug := h.persona()
-	mine := h.launched("mine", "s-1", func(a *daemon.Agent) { a.Persona = &slug })
-	other := h.launched("other", "s-2", func(a *daemon.Agent) { a.Persona = &slug })
-	client := NewAgentClient(h.hook, "mine")
-	defer client.Close()
-
-	begun := must(client.RequestHandoff(ctx, mine.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Focus: "tests", Force: true}))(t)
-	if got := must(client.LatestHandoff(ctx, mine.ID))(t); got.ID != begun.HandoffID || got.Mode != daemon.ModeGenerate || got.Focus != "tests" {
-		t.Errorf("own handoff: %+v", got)
-	}
-	if got := must(client.CancelHandoff(ctx, mine.ID, 0))(t); got.Status != daemon.StatusCancelled {
-		t.Errorf("cancelled: %+v", got)
-	}
-	_, err := client.RequestHandoff(ctx, other.ID, handoffs.HandoffRequest{})
-	wantError(t, err, daemon.KindForbidden, "not_your_agent", "")
-	_, err = client.Handoff(ctx, begun.HandoffID)
-	wantError(t, err, daemon.KindNotFound, "not_found", "")
-	stranger := NewAgentClient(h.hook, "nobody's")
-	defer stranger.Close()
-	_, err = stranger.LatestHandoff(ctx, mine.ID)
-	wantError(t, err, daemon.KindUnauthorized, "unknown_launch", "")
-}
-
-// TestWhatMayBeNull: the API shows the nullable fields of agents and handoffs, both null and set.
-func TestWhatMayBeNull(t *testing.T) {
-	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
-	slug := h.persona()
-	unknown := &daemon.ContextUse{Tokens: 120_000, Source: "transcript"}
-	limit, percent, done := int64(200_000), 76.5, "All."
-	known := &daemon.ContextUse{Tokens: 153_000, Limit: &limit, Percent: &percent, Tier: daemon.TierHigh, Source: "statusline"}
-	for _, use := range []*daemon.ContextUse{nil, unknown, known} {
-		a := h.agent(func(a *daemon.Agent) { away(a); a.Persona, a.Context = &slug, use })
-		if got := must(h.client.Agent(ctx, a.ID))(t).Context; (got == nil) != (use == nil) || got != nil && got.Tokens != use.Tokens {
-			t.Errorf("context: %+v, want %+v", got, use)
-		}
-		id := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))(t).HandoffID
-		row := must(h.client.Handoff(ctx, id))(t)
-		for _, phase := range []daemon.Phase{daemon.Generating, daemon.Failed} {
-			full := must(h.store.Handoff(ctx, id))(t)
-			from := full.Phase
-			full.Phase, full.ContextUse = phase, use
-			if phase == daemon.Failed {
-				now := time.Now().UTC()
-				full.CompletedAt, full.Structured = &now, &daemon.Structured{WhatWasDone: &done}
-				full.Error = &daemon.Failure{Phase: from, Code: "generation_empty", Message: "Handoff failed: generation produced no content", Hint: "ask once more"}
-			}
-			h.commit(&daemon.Change{Move: &daemon.Move{Handoff: &full, From: from, Cause: "a test"}})
-			row = must(h.client.Handoff(ctx, id))(t)
-		}
-		if row.Error == nil || row.Error.Hint != "ask once more" || row.Structured == nil || row.Structured.OpenQuestions != nil || (row.ContextUse == nil) != (use == nil) {
-			t.Errorf("handoff: %+v", row)
-		}
-	}
+	wantEqual(t, "limited agents", len(must(h.client.Agents(ctx, ListOptions{State: "limited"}))(t)), 2)
 }
 
 // TestRename: a name that is given stays, and one that commands would misread is refused.
@@ -168,14 +99,10 @@ func TestRename(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	a := h.agent(nil)
-	if got := must(h.client.RenameAgent(ctx, a.ID, "cart"))(t); got.Name != "cart" {
-		t.Errorf("it is called %q", got.Name)
-	}
+	wantEqual(t, "it is called", must(h.client.RenameAgent(ctx, a.ID, "cart"))(t).Name, "cart")
 	before := must(h.store.LastEventID(ctx))(t)
 	must(h.client.RenameAgent(ctx, a.ID, "cart"))(t)
-	if after := must(h.store.LastEventID(ctx))(t); after != before {
-		t.Error("a name that it had already was logged")
-	}
+	wantEqual(t, "the last event after the same name", must(h.store.LastEventID(ctx))(t), before)
 	path := at("agents", a.ID, "")
 	for body, code := range map[string]string{
 		`{"name": "7"}`: "bad_name", `{"name": "list"}`: "bad_name", `{"name": " x"}`: "bad_name", `{"name": ""}`: "bad_name", `{"name": "a\u001b[2J"}`: "bad_name",
@@ -184,9 +111,7 @@ func TestRename(t *testing.T) {
 		h.mainDoor().do("PATCH", path, body).wants(t, body, 400, code)
 	}
 	for _, says := range []string{"on", "off", ""} {
-		if got := must(h.client.NotifyWhenFinished(ctx, a.ID, says))(t); got.NotifyFinished != says {
-			t.Errorf("notify %q: %q", says, got.NotifyFinished)
-		}
+		wantEqual(t, "notify", must(h.client.NotifyWhenFinished(ctx, a.ID, says))(t).NotifyFinished, says)
 	}
 }
 
@@ -200,14 +125,11 @@ func TestSeen(t *testing.T) {
 	path := at("agents", a.ID, "/seen")
 	unread := func(want bool) {
 		t.Helper()
-		if got := must(h.client.Agent(ctx, a.ID))(t); got.Unread != want {
-			t.Errorf("unread %t, want %t", got.Unread, want)
-		}
+		wantEqual(t, "unread", must(h.client.Agent(ctx, a.ID))(t).Unread, want)
 	}
 	h.mainDoor().do("POST", path, `{"finished_at": "`+early.Format(time.RFC3339Nano)+`"}`)
 	unread(true)
 	h.mainDoor().do("POST", path, `{}`).wants(t, "no time", 400, "invalid_field")
-	h.hookDoor().with(launchHeader, "mine").do("POST", path, `{}`).wants(t, "by an agent", 404, "not_found")
 	shown := must(h.client.Agent(ctx, a.ID))(t)
 	before := must(h.store.LastEventID(ctx))(t)
 	for range 2 { // two pages
@@ -244,10 +166,33 @@ func TestSeenWhileItEnds(t *testing.T) {
 	h := build(t, func(s *Server) { s.Daemon.Store = &endingStore{Store: s.Daemon.Store} })
 	finished := time.Now().UTC()
 	a := h.agent(func(a *daemon.Agent) { a.Unread, a.FinishedAt = true, &finished })
-	if got := h.mainDoor().do("POST", at("agents", a.ID, "/seen"), `{"finished_at": "`+finished.Format(time.RFC3339Nano)+`"}`); got.status != 200 {
-		t.Errorf("got %d %s", got.status, got.body)
-	}
+	h.mainDoor().ok("POST", at("agents", a.ID, "/seen"), `{"finished_at": "`+finished.Format(time.RFC3339Nano)+`"}`)
 	if got := must(h.client.Agent(t.Context(), a.ID))(t); got.Active() {
 		t.Errorf("the agent has not ended: %+v", got)
+	}
+}
+
+// asAgent makes the process of the test an agent's, until leave is called.
+func (h *fixture) asAgent() (leave func()) {
+	h.t.Helper()
+	own := must(tmux.FindProcess(os.Getpid()))(h.t)
+	agent := h.launched("this process", "s-2", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart = "here", own.PID, own.Start })
+	return func() {
+		h.t.Helper()
+		now := must(h.store.Agent(h.t.Context(), agent.ID))(h.t)
+		now.PID, now.PIDStart = 0, 0
+		h.commit(&daemon.Change{Agents: []*daemon.Agent{&now}})
+	}
+}
+
+// TestAgentsDoNotDismiss: a process of an agent is refused at the main socket. The hook socket has no route for it.
+func TestAgentsDoNotDismiss(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	dead := h.agent(died)
+	h.asAgent()
+	h.mainDoor().do("POST", at("agents", dead.ID, "/dismiss"), `{}`).wants(t, "from an agent's process", 403, "dismiss_by_agent")
+	if now := must(h.store.Agent(t.Context(), dead.ID))(t); now.DismissedAt != nil {
+		t.Error("it is dismissed all the same")
 	}
 }

@@ -31,19 +31,17 @@ func TestAgents(t *testing.T) {
 		"unknown_runtime": {Runtime: "emacs", Cwd: "/"},
 		"bad_directory":   {Cwd: "/nowhere/at/all"},
 	} {
-		_, err := h.client.CreateAgent(ctx, in)
-		wantError(t, err, daemon.KindUnprocessable, want, "")
+		refused(h.client.CreateAgent(ctx, in))(t, daemon.KindUnprocessable, want, "")
 	}
 
 	bare := h.agent(away)
 	if got := must(h.client.Agent(ctx, bare.ID))(t); got.ID != bare.ID || got.Host != "elsewhere" || got.Persona != nil {
 		t.Errorf("agent: %+v", got)
 	}
-	_, err := h.client.Agent(ctx, 9999)
-	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
+	refused(h.client.Agent(ctx, 9999))(t, daemon.KindNotFound, "agent_not_found", "Agent not found")
 
 	second := h.agent(away)
-	ended := h.agent(func(a *daemon.Agent) { away(a); now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now })
+	over := h.agent(func(a *daemon.Agent) { away(a); ended(a) })
 	active := must(h.client.Agents(ctx, ListOptions{State: "active", Limit: 2}))(t)
 	if len(active) != 2 || active[0].ID != second.ID || active[1].ID != bare.ID {
 		t.Errorf("the two newest active agents: %+v", active)
@@ -57,64 +55,42 @@ func TestAgents(t *testing.T) {
 	}
 
 	named := must(h.client.AssignPersona(ctx, bare.ID, slug))(t)
-	if named.PersonaSlug() != slug {
-		t.Errorf("persona: %+v", named)
-	}
-	_, err = h.client.AssignPersona(ctx, bare.ID, slug)
-	wantError(t, err, daemon.KindConflict, "agent_has_persona", "")
-	_, err = h.client.AssignPersona(ctx, second.ID, "Nobody")
-	wantError(t, err, daemon.KindUnprocessable, "unknown_persona", "")
+	wantEqual(t, "persona", named.PersonaSlug(), slug)
+	refused(h.client.AssignPersona(ctx, bare.ID, slug))(t, daemon.KindConflict, "agent_has_persona", "")
+	refused(h.client.AssignPersona(ctx, second.ID, "Nobody"))(t, daemon.KindUnprocessable, "unknown_persona", "")
 
 	stopped := h.mainDoor().do("POST", at("agents", second.ID, "/stop"), `{"force": true}`)
-	if stopped.status != 202 {
-		t.Errorf("stop: %d %s", stopped.status, stopped.body)
-	}
-	_, err = h.client.StopAgent(ctx, ended.ID, false)
-	wantError(t, err, daemon.KindInvalid, "agent_not_active", "Agent is not active")
-	_, err = h.client.ResumeAgent(ctx, ended.ID)
-	wantError(t, err, daemon.KindConflict, "no_session", "")
+	wantEqual(t, "stop", stopped.status, 202)
+	refused(h.client.StopAgent(ctx, over.ID, false))(t, daemon.KindInvalid, "agent_not_active", "Agent is not active")
+	refused(h.client.ResumeAgent(ctx, over.ID))(t, daemon.KindConflict, "no_session", "")
 	session := "5c6b4a3e-0000-4000-8000-000000000001"
-	again := h.agent(func(a *daemon.Agent) {
-		now := time.Now()
-		a.State, a.EndedAt, a.SessionID, a.Persona = daemon.Ended, &now, &session, &slug
-	})
+	again := h.agent(func(a *daemon.Agent) { ended(a); a.SessionID, a.Persona = &session, &slug })
 	next := must(h.client.ResumeAgent(ctx, again.ID))(t)
 	if next.PreviousAgentID == nil || *next.PreviousAgentID != again.ID || next.Generation != 2 {
 		t.Errorf("resumed agent: %+v", next)
 	}
-	goesOn := h.agent(func(a *daemon.Agent) {
-		now := time.Now()
-		a.State, a.EndedAt, a.SessionID = daemon.Ended, &now, &session
-	})
+	goesOn := h.agent(func(a *daemon.Agent) { ended(a); a.SessionID = &session })
 	h.agent(func(a *daemon.Agent) { away(a); a.PreviousAgentID = &goesOn.ID }) // which lives as long as the test
-	done := must(h.client.ResumeAgents(ctx, goesOn.ID, ended.ID, 999))(t)
+	done := must(h.client.ResumeAgents(ctx, goesOn.ID, over.ID, 999))(t)
 	for i, code := range []daemon.Code{"no_session", "agent_resumed", "agent_not_found"} { // in the order of the ids
 		if len(done) != 3 || done[i].Started != nil || done[i].Error == nil || done[i].Error.Code != code {
 			t.Errorf("resumptions %+v, want %s as number %d", done, code, i)
 		}
 	}
 	for _, one := range must(h.client.ResumeAgents(ctx))(t) { // all that died
-		if one.AgentID == goesOn.ID || one.AgentID == ended.ID {
+		if one.AgentID == goesOn.ID || one.AgentID == over.ID {
 			t.Errorf("resumption %+v: it did not die, or its work goes on", one)
 		}
 	}
 	for _, path := range []string{"/api/agents/resume", "/api/agents/dismiss"} {
-		if got := h.mainDoor().do("POST", path, `{"ids": []}`); got.status != 400 {
-			t.Errorf("%s without ids: %d %s", path, got.status, got.body)
-		}
+		wantEqual(t, path, h.mainDoor().do("POST", path, `{"ids": []}`).status, 400)
 	}
-	reason := "process_gone"
-	dead := h.agent(func(a *daemon.Agent) {
-		now := time.Now()
-		a.State, a.EndedAt, a.EndReason = daemon.Ended, &now, &reason
-	})
+	dead := h.agent(died)
 	if got := must(h.client.DismissAgent(ctx, dead.ID))(t); got.DismissedAt == nil {
 		t.Errorf("dismissed: %+v", got)
 	}
-	if got := must(h.client.DismissAgents(ctx, []int64{dead.ID, ended.ID}))(t); len(got) != 2 {
-		t.Errorf("dismissed: %+v", got)
-	}
-	if _, err := h.client.DismissAgents(ctx, []int64{ended.ID, 999}); err == nil || !strings.Contains(err.Error(), "not found") {
+	wantEqual(t, "dismissed", len(must(h.client.DismissAgents(ctx, []int64{dead.ID, over.ID}))(t)), 2)
+	if _, err := h.client.DismissAgents(ctx, []int64{over.ID, 999}); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("an unknown agent is dismissed: %v", err)
 	}
 }
@@ -136,8 +112,7 @@ func TestScreen(t *testing.T) {
 		t.Errorf("a browser may make more of it: %v", text.header)
 	}
 	bare := h.agent(func(a *daemon.Agent) { a.Pane = nil })
-	_, err := h.client.Screen(ctx, bare.ID, "text")
-	wantError(t, err, daemon.KindInvalid, "agent_no_pane", "Agent has no tmux pane")
+	refused(h.client.Screen(ctx, bare.ID, "text"))(t, daemon.KindInvalid, "agent_no_pane", "Agent has no tmux pane")
 }
 
 func TestMessages(t *testing.T) {
@@ -149,16 +124,11 @@ func TestMessages(t *testing.T) {
 		t.Errorf("delivery: %+v", first)
 	}
 	raw := h.mainDoor().do("POST", at("agents", a.ID, "/messages"), `{"text": "/compact", "command": true}`)
-	if raw.status != 202 {
-		t.Errorf("command: %d %s", raw.status, raw.body)
-	}
-	_, err := h.client.SendMessage(ctx, a.ID, "/compact", false)
-	wantError(t, err, daemon.KindUnprocessable, "text_is_command", "")
-	_, err = h.client.SendMessage(ctx, a.ID, strings.Repeat("x", 64<<10+1), false)
-	wantError(t, err, daemon.KindTooLarge, "text_too_long", "")
+	wantEqual(t, "command", raw.status, 202)
+	refused(h.client.SendMessage(ctx, a.ID, "/compact", false))(t, daemon.KindUnprocessable, "text_is_command", "")
+	refused(h.client.SendMessage(ctx, a.ID, strings.Repeat("x", 64<<10+1), false))(t, daemon.KindTooLarge, "text_too_long", "")
 	ending := h.agent(func(a *daemon.Agent) { away(a); now := time.Now(); a.StopAskedAt = &now })
-	_, err = h.client.SendMessage(ctx, ending.ID, "one more thing", false)
-	wantError(t, err, daemon.KindConflict, "agent_stopping", "Agent was asked to stop")
+	refused(h.client.SendMessage(ctx, ending.ID, "one more thing", false))(t, daemon.KindConflict, "agent_stopping", "Agent was asked to stop")
 	list := must(h.client.Messages(ctx, a.ID, ListOptions{}))(t)
 	if len(list) != 2 || list[1].ID != first.ID || list[1].Text != first.Text {
 		t.Errorf("deliveries: %+v", list)
@@ -166,8 +136,7 @@ func TestMessages(t *testing.T) {
 	if page := must(h.client.Messages(ctx, a.ID, ListOptions{Limit: 1, Before: list[0].ID}))(t); len(page) != 1 || page[0].ID != first.ID {
 		t.Errorf("second page: %+v", page)
 	}
-	_, err = h.client.Messages(ctx, 9999, ListOptions{})
-	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
+	refused(h.client.Messages(ctx, 9999, ListOptions{}))(t, daemon.KindNotFound, "agent_not_found", "Agent not found")
 }
 
 func TestHandoffs(t *testing.T) {
@@ -176,27 +145,23 @@ func TestHandoffs(t *testing.T) {
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
 
-	_, err := h.client.LatestHandoff(ctx, a.ID)
-	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "")
+	refused(h.client.LatestHandoff(ctx, a.ID))(t, daemon.KindNotFound, "handoff_not_found", "")
 	raw := h.mainDoor().do("POST", at("agents", a.ID, "/handoff"), `{"reason": "context full", "focus": "tests"}`)
 	var begun Initiated
 	if err := json.Unmarshal(raw.body, &begun); err != nil || raw.status != 200 || begun.Status != "initiated" {
 		t.Fatalf("handoff: %d %s", raw.status, raw.body)
 	}
 	got := must(h.client.Handoff(ctx, begun.HandoffID))(t)
-	if got.Ref != begun.Ref || got.FilePath != begun.FilePath || got.Reason != "context full" || got.Focus != "tests" || got.Status != daemon.StatusPending {
+	if got.Ref != begun.Ref || got.FilePath != begun.FilePath || got.Reason != "context full" || got.Focus != "tests" || got.Status != daemon.StatusPending || got.Mode != daemon.ModeAgent {
 		t.Errorf("handoff: %+v", got)
 	}
 	if got.Warnings == nil || got.Metrics.Phases == nil {
 		t.Errorf("warnings and times must not be null: %+v", got)
 	}
-	if latest := must(h.client.LatestHandoff(ctx, a.ID))(t); latest.ID != got.ID {
-		t.Errorf("latest: %+v", latest)
-	}
-	_, err = h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{})
-	wantError(t, err, daemon.KindConflict, "handoff_in_progress", "Handoff already in progress")
-	_, err = h.client.RetryHandoff(ctx, got.ID, "")
-	wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
+	wantEqual(t, "latest", must(h.client.LatestHandoff(ctx, a.ID))(t).ID, got.ID)
+	refused(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{}))(t, daemon.KindConflict, "handoff_in_progress", "Handoff already in progress")
+	refused(h.client.RetryHandoff(ctx, got.ID, "magic"))(t, daemon.KindInvalid, "bad_mode", "")
+	refused(h.client.RetryHandoff(ctx, got.ID, daemon.ModeGenerate))(t, daemon.KindConflict, "handoff_not_failed", "")
 
 	for _, list := range [][]daemon.Handoff{
 		must(h.client.Handoffs(ctx, ListOptions{Persona: slug, Status: "pending"}))(t),
@@ -206,50 +171,44 @@ func TestHandoffs(t *testing.T) {
 			t.Errorf("list: %+v", list)
 		}
 	}
-	_, err = h.client.PersonaHandoffs(ctx, "developer-none-1", ListOptions{})
-	wantError(t, err, daemon.KindNotFound, "persona_not_found", "Persona not found")
+	refused(h.client.PersonaHandoffs(ctx, "developer-none-1", ListOptions{}))(t, daemon.KindNotFound, "persona_not_found", "Persona not found")
 
-	_, err = h.client.Document(ctx, got.ID)
-	wantError(t, err, daemon.KindNotFound, "document_missing", "")
+	refused(h.client.Document(ctx, got.ID))(t, daemon.KindNotFound, "document_missing", "")
 	check(t, os.MkdirAll(filepath.Dir(got.FilePath), 0o700))
 	check(t, os.WriteFile(got.FilePath, []byte("# What Was Done\n\nAll.\n"), 0o600))
 	document := h.mainDoor().do("GET", at("handoffs", got.ID, "/document"), "")
 	if string(document.body) != "# What Was Done\n\nAll.\n" || document.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("document: %q, %s", document.body, document.header.Get("Content-Type"))
 	}
-	_, err = h.client.ContextFile(ctx, got.ID)
-	wantError(t, err, daemon.KindNotFound, "context_missing", "")
+	refused(h.client.ContextFile(ctx, got.ID))(t, daemon.KindNotFound, "context_missing", "")
 
 	cancelled := must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 	if cancelled.Status != daemon.StatusCancelled || cancelled.Phase != daemon.Cancelled {
 		t.Errorf("cancelled: %+v", cancelled)
 	}
-	_, err = h.client.CancelHandoff(ctx, a.ID, 0)
-	wantError(t, err, daemon.KindConflict, "handoff_ended", "")
+	refused(h.client.CancelHandoff(ctx, a.ID, 0))(t, daemon.KindConflict, "handoff_ended", "")
 	moves := must(h.client.Transitions(ctx, got.ID))(t)
 	if len(moves) == 0 || moves[len(moves)-1].To != daemon.Cancelled {
 		t.Errorf("transitions: %+v", moves)
 	}
-	_, err = h.client.Transitions(ctx, 9999)
-	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+	refused(h.client.Transitions(ctx, 9999))(t, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
 }
 
 func TestHandoffRefusals(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
-	for sentence, change := range map[string]func(*daemon.Agent){
-		"Agent is not active":    func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now },
-		"Agent has no persona":   func(*daemon.Agent) {},
-		"Agent has no tmux pane": func(a *daemon.Agent) { a.Persona, a.Pane = &slug, nil },
+	for code, row := range map[string]struct {
+		sentence string
+		change   func(*daemon.Agent)
+	}{
+		"agent_not_active": {"Agent is not active", ended},
+		"agent_no_persona": {"Agent has no persona", nil},
+		"agent_no_pane":    {"Agent has no tmux pane", func(a *daemon.Agent) { a.Persona, a.Pane = &slug, nil }},
 	} {
-		_, err := h.client.RequestHandoff(ctx, h.agent(change).ID, handoffs.HandoffRequest{})
-		wantError(t, err, daemon.KindInvalid, map[string]string{
-			"Agent is not active": "agent_not_active", "Agent has no persona": "agent_no_persona", "Agent has no tmux pane": "agent_no_pane",
-		}[sentence], sentence)
+		refused(h.client.RequestHandoff(ctx, h.agent(row.change).ID, handoffs.HandoffRequest{}))(t, daemon.KindInvalid, code, row.sentence)
 	}
-	_, err := h.client.RequestHandoff(ctx, 9999, handoffs.HandoffRequest{})
-	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
+	refused(h.client.RequestHandoff(ctx, 9999, handoffs.HandoffRequest{}))(t, daemon.KindNotFound, "agent_not_found", "Agent not found")
 }
 
 func TestPersonas(t *testing.T) {
@@ -281,25 +240,15 @@ func TestPersonas(t *testing.T) {
 	if renamed := must(h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-1"))(t); renamed.Slug != "site-reliability-eva-1" || strings.Join(renamed.Former, " ") != second.Slug {
 		t.Errorf("renamed: %+v", renamed)
 	}
-	_, err := h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-2")
-	wantError(t, err, daemon.KindNotFound, "persona_not_found", "")
+	refused(h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-2"))(t, daemon.KindNotFound, "persona_not_found", "")
 	third := must(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
 	h.agent(func(a *daemon.Agent) { away(a); a.Persona = &third.Slug })
-	_, err = h.client.RenamePersona(ctx, third.Slug, "site-reliability-ada-1")
-	wantError(t, err, daemon.KindConflict, "persona_played", "")
-	for _, in := range []personas.New{{Role: "../x", Name: "a"}, {Role: "x"}, {Role: "x", Name: "a-b"}} {
-		_, err := h.client.CreatePersona(ctx, in)
-		var code string
-		if code = "invalid_name"; in.Role != "x" {
-			code = "invalid_role"
-		}
-		wantError(t, err, daemon.KindInvalid, code, "")
-	}
+	refused(h.client.RenamePersona(ctx, third.Slug, "site-reliability-ada-1"))(t, daemon.KindConflict, "persona_played", "")
+	refused(h.client.CreatePersona(ctx, personas.New{Role: "../x", Name: "a"}))(t, daemon.KindInvalid, "invalid_role", "")
+	refused(h.client.CreatePersona(ctx, personas.New{Role: "x", Name: "a-b"}))(t, daemon.KindInvalid, "invalid_name", "")
 	for _, slug := range []string{"nobody-x-1", "..", "%2e%2e", "..%2f..%2fetc", "a%00b", "%ff"} {
 		got := h.mainDoor().do("GET", "/api/personas/"+slug, "")
-		if got.status != 404 {
-			t.Errorf("persona %q: %d %s", slug, got.status, got.body)
-		}
+		wantEqual(t, "persona", got.status, 404)
 		if got := h.mainDoor().do("DELETE", "/api/personas/"+slug, ""); got.status != 404 && got.status != 405 {
 			t.Errorf("archive of persona %q: %d %s", slug, got.status, got.body)
 		}
@@ -366,15 +315,11 @@ func TestHealth(t *testing.T) {
 	h.tmux.Fail(context.DeadlineExceeded)
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without tmux", 503, "tmux_unavailable")
 	h.tmux.Fail(nil)
-	if got := must(h.client.Ready(ctx))(t); got.Status != "ready" {
-		t.Errorf("ready again: %+v", got)
-	}
+	wantEqual(t, "ready again", must(h.client.Ready(ctx))(t).Status, "ready")
 	h.away()
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without a database", 503, "database_unavailable")
 	h.mainDoor().do("GET", "/api/agents", "").wants(t, "agents without a database", 500, "internal")
-	if n := strings.Count(h.log.String(), "route=/api/agents"); n != 1 {
-		t.Errorf("an internal error was logged %d times", n)
-	}
+	wantEqual(t, "logs of an internal error", strings.Count(h.log.String(), "route=/api/agents"), 1)
 	if strings.Contains(h.log.String(), "route=/readyz") {
 		t.Error("not being ready was logged as a fault")
 	}

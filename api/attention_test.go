@@ -11,9 +11,7 @@ import (
 func TestAttention(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	if list := must(h.client.Attention(t.Context()))(t); len(list) != 0 {
-		t.Errorf("nobody is there, and %+v needs a person", list)
-	}
+	wantEqual(t, "needs of nobody", len(must(h.client.Attention(t.Context()))(t)), 0)
 	h.agent(away)
 	a := h.agent(func(a *daemon.Agent) {
 		away(a)
@@ -24,13 +22,7 @@ func TestAttention(t *testing.T) {
 		t.Errorf("got %+v, want agent %d", list, a.ID)
 	}
 	h.mainDoor().do(http.MethodGet, "/api/attention?limit=3", "").wants(t, "a parameter that there is not", http.StatusBadRequest, "unknown_parameter")
-	if got := h.hookDoor().do(http.MethodGet, "/api/attention", ""); got.status != http.StatusNotFound {
-		t.Errorf("on the hook socket: %d", got.status)
-	}
 	if count := must(h.client.AttentionCount(t.Context()))(t); count.Text != "1 waits" || len(count.Parts) != 1 {
 		t.Errorf("counted %+v", count)
-	}
-	if got := h.hookDoor().do(http.MethodGet, "/api/attention/count", ""); got.status != http.StatusNotFound {
-		t.Errorf("the count on the hook socket: %d", got.status)
 	}
 }

@@ -78,9 +78,7 @@ func TestAuditExport(t *testing.T) {
 	}
 	b.Reset()
 	check(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "nowhere"}, "json", &b))
-	if b.String() != "[\n]\n" {
-		t.Errorf("none: %q", &b)
-	}
+	wantEqual(t, "none", b.String(), "[\n]\n")
 	err := h.client.ExportAudit(t.Context(), daemon.AuditFilter{AgentID: -1}, "md", &b)
 	wantError(t, err, daemon.KindInvalid, "invalid_id", "")
 }

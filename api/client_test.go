@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,9 +76,7 @@ func TestTCPClient(t *testing.T) {
 	h := build(t, nil)
 	client := NewTCPClient("http://"+h.tcp, h.token)
 	defer client.Close()
-	if got := must(client.Health(t.Context()))(t); got.Status != "ok" {
-		t.Errorf("health: %+v", got)
-	}
+	wantEqual(t, "health", must(client.Health(t.Context()))(t).Status, "ok")
 	h.events(1, "agent_idle", nil)
 	err := client.Follow(t.Context(), 0, nil, func(e event.Event) error { return errEnough })
 	if !errors.Is(err, errEnough) {
@@ -85,8 +84,7 @@ func TestTCPClient(t *testing.T) {
 	}
 	stranger := NewTCPClient("http://"+h.tcp, "x")
 	defer stranger.Close()
-	_, err = stranger.Health(t.Context())
-	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
+	refused(stranger.Health(t.Context()))(t, daemon.KindUnauthorized, "token_required", "")
 	err = stranger.Follow(t.Context(), 0, nil, func(event.Event) error { return nil })
 	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
 }
@@ -106,25 +104,18 @@ func TestClientOddAnswers(t *testing.T) {
 		"a fault":       {500, `{"error": "Internal error", "code": "internal"}`, daemon.KindInternal, "internal"},
 		"a redirection": {304, "", daemon.KindInvalid, "status_304"},
 	} {
-		path := filepath.Join(shortDir(t), "odd.sock")
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(row.status)
 			_, _ = io.WriteString(w, row.body)
-		})}
-		l := must(ListenUnix(path))(t)
-		done := make(chan error, 1)
-		go func() { done <- server.Serve(l) }()
-		client := NewClient(path)
+		}))
+		client := NewTCPClient(server.URL, "")
 		_, err := client.Agent(t.Context(), 1)
 		var told *daemon.Error
 		if !errors.As(err, &told) || told.Kind != row.kind || string(told.Code) != row.code || told.Message == "" {
 			t.Errorf("%s: %#v", what, err)
 		}
 		client.Close()
-		check(t, server.Close())
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
+		server.Close()
 	}
 }
 
@@ -147,9 +138,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 	tmuxtest.Eventually(t, "it follows", func() bool { return h.server.subscribers.Load() == 1 })
 	h.events(1, "agent_working", nil)
 	h.events(1, "agent_idle", nil)
-	if id := <-first; id != 2 {
-		t.Errorf("first event: %d, want 2", id)
-	}
+	wantEqual(t, "first event", <-first, 2)
 	check(t, h.quit())
 	h.events(1, "agent_idle", nil) // while no server runs
 
@@ -159,9 +148,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
 	go func() { served <- next.Serve(serving, ls) }()
 	defer func() { stop(); check(t, <-served) }()
-	if id := <-first; id != 3 {
-		t.Errorf("event of the time between: %d, want 3", id)
-	}
+	wantEqual(t, "event of the time between", <-first, 3)
 
 	// Follow ends with its context, even while it waits for a daemon.
 	begun := time.Now()

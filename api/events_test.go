@@ -19,6 +19,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -37,16 +39,13 @@ type stream struct {
 	close  func()
 }
 
-// open opens the feed; headers come in pairs.
-func (d door) open(query string, headers ...string) *stream {
+// open opens the feed.
+func (d door) open(query string) *stream {
 	d.h.t.Helper()
 	ctx, cancel := context.WithCancel(d.h.t.Context())
 	r := must(http.NewRequestWithContext(ctx, "GET", d.base+"/api/events"+query, nil))(d.h.t)
 	for name := range d.header {
 		r.Header.Set(name, d.header.Get(name))
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := d.client.Do(r)
 	if err != nil || response.StatusCode != 200 {
@@ -116,12 +115,12 @@ func ids(events []event.Event) string {
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	a := h.agent(away) // the first agent of each fixture has the same id
+	a, run := h.agent(away), h.pipeline(nil) // the first of each fixture have the same ids
 	h.events(8, "agent_idle", nil)
 	for _, row := range []struct {
 		what, query, header string
 		backlog             string // ids of the events that the feed sends at once
-		live                string // ids after three more events: 9 of a, 10 of the other, 11 of no agent
+		live                string // ids after three more events: 9 of a, 10 of the other, 11 of the pipeline
 	}{
 		{"from now", "", "", "", "9 10 11"},
 		{"from the beginning", "?after=0", "", "1 2 3 4 5 6 7 8", "9 10 11"},
@@ -132,18 +131,24 @@ func TestFeed(t *testing.T) {
 		{"types", "?after=0&types=handoff_failed,operator_notified", "", "6 7 8", ""},
 		{"agent", fmt.Sprintf("?after=0&agent_id=%d", a.ID), "", "1 2 3 6 7", "9"},
 		{"both", fmt.Sprintf("?after=0&types=agent_idle&agent_id=%d", a.ID), "", "1 2 3", "9"},
+		{"pipeline", fmt.Sprintf("?after=0&pipeline_id=%d", run.ID), "", "8", "11"},
+		{"pipeline and types", fmt.Sprintf("?after=0&pipeline_id=%d&types=agent_idle", run.ID), "", "", "11"},
+		{"pipeline and agent", fmt.Sprintf("?after=0&pipeline_id=%d&agent_id=%d", run.ID, a.ID), "", "", ""},
 	} {
 		h := build(t, nil)
-		a, other := h.agent(away), h.agent(away)
-		h.events(3, "agent_idle", &a.ID)      // 1 2 3
-		h.events(2, "agent_idle", &other.ID)  // 4 5
-		h.events(2, "handoff_failed", &a.ID)  // 6 7
-		h.events(1, "operator_notified", nil) // 8
-		var headers []string
-		if row.header != "" {
-			headers = []string{"Last-Event-ID", row.header}
+		a, other, run := h.agent(away), h.agent(away), h.pipeline(nil)
+		ofRun := func(typ event.Type) {
+			h.commit(&daemon.Change{Events: []*event.Event{{Type: typ, Host: "here", PipelineID: &run.ID, Payload: json.RawMessage("{}")}}})
 		}
-		s := h.mainDoor().open(row.query, headers...)
+		h.events(3, "agent_idle", &a.ID)     // 1 2 3
+		h.events(2, "agent_idle", &other.ID) // 4 5
+		h.events(2, "handoff_failed", &a.ID) // 6 7
+		ofRun("operator_notified")           // 8
+		d := h.mainDoor()
+		if row.header != "" {
+			d = d.with("Last-Event-ID", row.header)
+		}
+		s := d.open(row.query)
 		if s.header.Get("Content-Type") != "text/event-stream" || s.header.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("%s: header %v", row.what, s.header)
 		}
@@ -151,21 +156,15 @@ func TestFeed(t *testing.T) {
 			t.Errorf("%s: the first block is %+v, want the position alone", row.what, first)
 		}
 		want := strings.Fields(row.backlog)
-		if got := ids(s.events(len(want))); got != row.backlog {
-			t.Errorf("%s: backlog %s, want %s", row.what, got, row.backlog)
-		}
+		wantEqual(t, row.what, ids(s.events(len(want))), row.backlog)
 		h.events(1, "agent_idle", &a.ID)
 		h.events(1, "agent_idle", &other.ID)
-		h.events(1, "agent_idle", nil)
-		if got := ids(s.events(len(strings.Fields(row.live)))); got != row.live {
-			t.Errorf("%s: live %s, want %s", row.what, got, row.live)
-		}
+		ofRun("agent_idle")
+		wantEqual(t, row.what, ids(s.events(len(strings.Fields(row.live)))), row.live)
 	}
 	h.mainDoor().with("Last-Event-ID", "evt-7").do("GET", "/api/events", "").wants(t, "Last-Event-ID", 400, "invalid_id")
 	h.mainDoor().with("Last-Event-ID", "-1").do("GET", "/api/events?after=1", "").wants(t, "Last-Event-ID", 400, "invalid_id")
-	if s := h.tcpDoor().open("?after=7"); ids(s.events(1)) != "8" {
-		t.Error("the feed over TCP")
-	}
+	wantEqual(t, "the feed over TCP", ids(h.tcpDoor().open("?after=7").events(1)), "8")
 }
 
 // TestFeedHeartbeat: the feed goes on after the deadline for reading a request.
@@ -349,9 +348,7 @@ func TestStreamWriter(t *testing.T) {
 	under.err = nil
 	fmt.Fprint(w, "data: out of order\n\n")
 	w.Flush()
-	if got := under.got.String(); got != "id: 7\n\n" {
-		t.Errorf("written: %q", got)
-	}
+	wantEqual(t, "written", under.got.String(), "id: 7\n\n")
 }
 
 type brokenWriter struct {
@@ -369,4 +366,134 @@ func (b *brokenWriter) Write(p []byte) (int, error) {
 		return 0, b.err
 	}
 	return b.got.Write(p)
+}
+
+// TestFeedTurns: no more than replaysAtOnce readers query the database, and a reader that leaves stops waiting.
+func TestFeedTurns(t *testing.T) {
+	t.Parallel()
+	s := New(Config{House: &house.House{Daemon: &intake.Daemon{}}})
+	if cap(s.replays) > 5 {
+		t.Errorf("%d readers at once leave too little of the pool", cap(s.replays))
+	}
+	var running sync.WaitGroup
+	begun, end := make(chan struct{}), make(chan struct{})
+	for range replaysAtOnce {
+		running.Go(func() {
+			_ = s.replaying(t.Context(), func() error {
+				begun <- struct{}{}
+				<-end
+				return nil
+			})
+		})
+	}
+	for range replaysAtOnce {
+		<-begun
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	asked := false
+	if err := s.replaying(gone, func() error { asked = true; return nil }); !errors.Is(err, context.Canceled) || asked {
+		t.Errorf("one too many: %v, asked %t", err, asked)
+	}
+	if err := (&feedReader{server: s}).replay(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a replay for a reader that has left: %v", err)
+	}
+	close(end)
+	running.Wait()
+	if err := s.replaying(t.Context(), func() error { return io.EOF }); !errors.Is(err, io.EOF) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// pruned builds a fixture whose log has been pruned up to event 3; only event 2 was kept.
+func pruned(t *testing.T) *fixture {
+	t.Helper()
+	h := build(t, func(s *Server) { s.Daemon.Settings().Log = daemon.LogSettings{MaxAge: time.Hour} })
+	old := time.Now().Add(-2 * time.Hour)
+	h.commit(&daemon.Change{Events: []*event.Event{
+		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},
+	}})
+	must(h.house.History.Prune(t.Context()))(t) // 4: log_pruned
+	must(h.house.History.Prune(t.Context()))(t)
+	return h
+}
+
+func TestFeedTellsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	h := pruned(t)
+	for query, want := range map[string]string{
+		"?after=0":                   "0 feed_truncated|2 b|4 log_pruned|",
+		"?after=1":                   "1 feed_truncated|2 b|4 log_pruned|",
+		"?after=2":                   "2 feed_truncated|4 log_pruned|",
+		"?after=2&types=agent_ended": "2 feed_truncated|",
+		"?after=3":                   "4 log_pruned|",
+	} {
+		s := h.mainDoor().open(query)
+		var got strings.Builder
+		for range strings.Count(want, "|") {
+			e := s.events(1)[0]
+			fmt.Fprintf(&got, "%d %s|", e.ID, e.Type)
+			if e.Type == event.FeedTruncated && string(e.Payload) != fmt.Sprintf(`{"after":%d,"oldest":4}`, e.ID) {
+				t.Errorf("%s: payload %s", query, e.Payload)
+			}
+			if e.Type == "log_pruned" && !strings.Contains(string(e.Payload), `"hooks":0`) {
+				t.Errorf("payload %s", e.Payload)
+			}
+		}
+		wantEqual(t, query, got.String(), want)
+		s.close()
+	}
+	if s := h.mainDoor().open(""); s != nil {
+		h.events(1, "agent_ended", nil)
+		wantEqual(t, "from now", ids(s.events(1)), "5")
+	}
+}
+
+// TestFollowTellsWhatIsMissing: the client passes on once that events are missing, however often it is cut off.
+func TestFollowTellsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	h := pruned(t)
+	c := &conns{path: h.main}
+	client := newClient("http://localhost", "", c.dial)
+	defer client.Close()
+	var got strings.Builder
+	err := client.Follow(t.Context(), 1, []string{"agent_ended"}, func(e event.Event) error {
+		fmt.Fprintf(&got, "%d %s|", e.ID, e.Type)
+		if e.Type == "agent_ended" {
+			return errEnough
+		}
+		c.cut()
+		go func() {
+			tmuxtest.Eventually(t, "the client has come back", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.n > 1 })
+			h.events(1, "agent_ended", nil)
+		}()
+		return nil
+	})
+	if want := "1 feed_truncated|5 agent_ended|"; !errors.Is(err, errEnough) || got.String() != want {
+		t.Errorf("got %s, %v; want %s", &got, err, want)
+	}
+}
+
+// TestStreamWriterWaitsForMore: the writer writes events that come together at once, but not too many bytes.
+func TestStreamWriterWaitsForMore(t *testing.T) {
+	t.Parallel()
+	under := &brokenWriter{header: http.Header{}}
+	w := newStreamWriter(under, time.Second, func() {})
+	w.WriteHeader(200)
+	w.expect(2)
+	w.Flush() // the head
+	fmt.Fprint(w, "a")
+	w.Flush()
+	if under.got.Len() > 0 {
+		t.Errorf("written before the last: %q", &under.got)
+	}
+	fmt.Fprint(w, "b")
+	w.Flush()
+	wantEqual(t, "written", under.got.String(), "ab")
+	w.expect(2)
+	fmt.Fprint(w, strings.Repeat("x", writeAtOnce))
+	w.Flush()
+	if under.got.Len() != 2+writeAtOnce {
+		t.Errorf("%d bytes were written", under.got.Len())
+	}
 }

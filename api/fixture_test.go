@@ -236,8 +236,40 @@ func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
 	return a
 }
 
+// handoff commits a handoff of an agent that is in a phase.
+func (h *fixture) handoff(a *daemon.Agent, phase daemon.Phase, change func(*daemon.Handoff)) *daemon.Handoff {
+	h.t.Helper()
+	id, now := must(h.store.NextID(context.Background(), daemon.HandoffIDs))(h.t), time.Now().UTC()
+	o := &daemon.Handoff{
+		ID: id, Ref: fmt.Sprint("ref-", id), AgentID: a.ID, Persona: a.PersonaSlug(), Host: a.Host, Reason: "manual", Mode: daemon.ModeAgent, Generation: 1,
+		Phase: phase, PhaseAt: now, FilePath: fmt.Sprintf("/handoffs/%d.md", id), Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
+		CreatedAt: now, StartedAt: &now, Heirs: []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: a.PersonaSlug()}}},
+	}
+	if phase == daemon.Failed || phase == daemon.Cancelled {
+		o.CompletedAt, o.Error = &now, &daemon.Failure{Phase: daemon.Verifying, Code: "document_missing", Message: "There is none."}
+	}
+	if change != nil {
+		change(o)
+	}
+	h.commit(&daemon.Change{NewHandoff: o})
+	return o
+}
+
 // away moves an agent to another host, so that the daemon does nothing for it.
 func away(a *daemon.Agent) { a.Host = "elsewhere" }
+
+// ended ends an agent.
+func ended(a *daemon.Agent) {
+	now := time.Now()
+	a.State, a.EndedAt = daemon.Ended, &now
+}
+
+// died ends an agent whose process is gone.
+func died(a *daemon.Agent) {
+	reason := "process_gone"
+	ended(a)
+	a.EndReason = &reason
+}
 
 func (h *fixture) commit(c *daemon.Change) {
 	h.t.Helper()
@@ -318,6 +350,21 @@ func (d door) do(method, path, body string) answer {
 	return got
 }
 
+// ok is [door.do] for a request that must be done. Its answer must say each of the texts.
+func (d door) ok(method, path, body string, says ...string) answer {
+	d.h.t.Helper()
+	got := d.do(method, path, body)
+	if got.status >= 300 {
+		d.h.t.Errorf("%s %s with %s: %d %s", method, path, body, got.status, got.body)
+	}
+	for _, want := range says {
+		if !strings.Contains(string(got.body), want) {
+			d.h.t.Errorf("%s %s: no %q in %s", method, path, want, got.body)
+		}
+	}
+	return got
+}
+
 // shape checks that an error is exactly {"error": sentence, "code": snake_case}.
 func (a answer) shape(t testing.TB, what string) errorBody {
 	t.Helper()
@@ -338,11 +385,27 @@ func (a answer) wants(t testing.TB, what string, status int, code string) {
 	}
 }
 
+// wantEqual says what differs.
+func wantEqual[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
 // wantError checks the error of a client's call.
 func wantError(t testing.TB, err error, kind daemon.Kind, code, sentence string) {
 	t.Helper()
 	var told *daemon.Error
 	if !errors.As(err, &told) || told.Kind != kind || string(told.Code) != code || sentence != "" && told.Message != sentence {
 		t.Errorf("got %#v, want kind %d, code %s, %q", err, kind, code, sentence)
+	}
+}
+
+// refused checks the error of a client's call that must fail: refused(f())(t, kind, code, sentence).
+func refused[T any](_ T, err error) func(t testing.TB, kind daemon.Kind, code, sentence string) {
+	return func(t testing.TB, kind daemon.Kind, code, sentence string) {
+		t.Helper()
+		wantError(t, err, kind, code, sentence)
 	}
 }

@@ -1,10 +1,9 @@
 package api
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"net"
-	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,9 +59,7 @@ func TestGuardOfTCP(t *testing.T) {
 			}
 		}
 	}
-	if got := h.tcpDoor().with("Authorization", "").do("GET", "/healthz", ""); got.header.Get("WWW-Authenticate") != "Bearer" {
-		t.Errorf("401 without WWW-Authenticate: %v", got.header)
-	}
+	wantEqual(t, "401 without WWW-Authenticate", h.tcpDoor().with("Authorization", "").do("GET", "/healthz", "").header.Get("WWW-Authenticate"), "Bearer")
 }
 
 // TestNamesOfTheOperator: a name of the settings is ours as well, and every other name is still refused.
@@ -76,14 +73,10 @@ func TestNamesOfTheOperator(t *testing.T) {
 		"evil.example": 403, "tailnet.ts.net": 403, "x.desk.tailnet.ts.net": 403, "desk.tailnet.ts.net.evil.example": 403, "127.0.0.2": 403,
 	} {
 		d := h.tcpDoor().with("Host", name)
-		if got := d.do("GET", "/api/agents", ""); got.status != status {
-			t.Errorf("%s: %d, want %d", name, got.status, status)
-		}
+		wantEqual(t, name, d.do("GET", "/api/agents", "").status, status)
 	}
 	d := h.tcpDoor().with("Host", "desk.tailnet.ts.net")
-	if got := d.with("Origin", "https://desk.tailnet.ts.net").do("GET", "/api/agents", ""); got.status != 200 {
-		t.Errorf("own origin: %d", got.status)
-	}
+	d.with("Origin", "https://desk.tailnet.ts.net").ok("GET", "/api/agents", "")
 	d.with("Origin", "https://evil.example").do("GET", "/api/agents", "").wants(t, "foreign origin", 403, "foreign_origin")
 	d.with("Authorization", "").do("GET", "/api/agents", "").wants(t, "no token", 401, "token_required")
 	link := must(h.client.DashboardLink(t.Context()))(t)
@@ -113,9 +106,7 @@ func TestUnixSocketNeedsNoToken(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	for _, d := range []door{h.mainDoor(), h.mainDoor().with("Host", "anything"), h.mainDoor().with("Authorization", "Bearer x")} {
-		if got := d.do("GET", "/api/agents", ""); got.status != http.StatusOK {
-			t.Errorf("main socket: %d %s", got.status, got.body)
-		}
+		d.ok("GET", "/api/agents", "")
 	}
 }
 
@@ -123,31 +114,25 @@ func TestHookSocket(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	slug := h.persona()
-	agent := func(secret string, change func(*daemon.Agent)) *daemon.Agent {
-		sum := sha256.Sum256([]byte(secret))
-		return h.agent(func(a *daemon.Agent) {
-			a.LaunchHash, a.Persona, a.Managed = sum[:], &slug, true
-			a.TmuxSession = secret
-			away(a)
-			if change != nil {
-				change(a)
-			}
-		})
-	}
-	mine := agent("mine", nil)
-	other := agent("other", nil)
-	over := agent("over", func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now })
+	plays := func(a *daemon.Agent) { a.Persona = &slug }
+	mine, other, over := h.launched("mine", "s-1", plays), h.launched("other", "s-2", plays), h.launched("over", "s-3", ended)
 	plain := h.hookDoor()
 	own := plain.with(launchHeader, "mine")
 
-	// The hook socket answers 404 to every route that only the main socket has, whatever the request.
-	allowed := map[string]bool{}
+	// What agents may use is named here, so that nobody gives them a route by mistake. The hook socket answers 404 to every
+	// route that only the main socket has, whatever the request.
+	var has []string
 	paths := map[string]bool{}
 	for _, r := range h.server.hookRoutes() {
-		allowed[r.method+" "+r.path], paths[r.path] = true, true
+		has = append(has, r.method+" "+strings.TrimPrefix(r.path, "/api/agents/:id"))
+		paths[r.path] = true
+	}
+	if want := []string{"POST /hooks/:event", "POST /handoff", "GET /handoff", "DELETE /handoff", "POST /messages", "GET /messages",
+		"POST /context", "GET /peers", "POST /peers/messages"}; !slices.Equal(has, want) {
+		t.Errorf("agents may use %q, want %q", has, want)
 	}
 	for _, r := range h.server.routes() {
-		if allowed[r.method+" "+r.path] {
+		if slices.Contains(has, r.method+" "+strings.TrimPrefix(r.path, "/api/agents/:id")) {
 			continue
 		}
 		got := own.do(r.method, filled(r.path, mine.ID, slug), "")
@@ -170,9 +155,7 @@ func TestHookSocket(t *testing.T) {
 			plain.with(launchHeader, "over").do(method, at("agents", over.ID, path), body).wants(t, what+" after the end", 403, "launch_over")
 		}
 	}
-	if got := own.do("POST", at("agents", mine.ID, "/messages"), `{"text": "note to self"}`); got.status != 202 {
-		t.Errorf("own message: %d %s", got.status, got.body)
-	}
+	own.ok("POST", at("agents", mine.ID, "/messages"), `{"text": "note to self"}`)
 	for _, text := range []string{"!touch x", "/permissions", "note to self"} {
 		body := `{"command": true, "text": "` + text + `"}`
 		own.do("POST", at("agents", mine.ID, "/messages"), body).wants(t, "command "+text, 403, "operator_only")
@@ -180,19 +163,13 @@ func TestHookSocket(t *testing.T) {
 	for _, text := range []string{"!touch x", "/permissions", "exit"} {
 		own.do("POST", at("agents", mine.ID, "/messages"), `{"text": "`+text+`"}`).wants(t, "text "+text, 422, "text_is_command")
 	}
-	if got := own.do("GET", at("agents", mine.ID, "/messages"), ""); got.status != 200 {
-		t.Errorf("own messages: %d %s", got.status, got.body)
-	}
+	own.ok("GET", at("agents", mine.ID, "/messages"), "")
 	for _, method := range []string{"POST", "GET", "DELETE"} {
-		if got := own.do(method, at("agents", mine.ID, "/handoff"), ""); got.status != 200 {
-			t.Errorf("%s of the own handoff: %d %s", method, got.status, got.body)
-		}
+		own.ok(method, at("agents", mine.ID, "/handoff"), "")
 	}
 	// The server does not refuse a hook with an unknown secret: the domain stores it and decides.
 	stale := plain.with(launchHeader, "nobody's").with(hookKeyHeader, hooks.NewKey(time.Now()))
-	if got := stale.do("POST", "/hooks/Stop", `{"session_id": "x"}`); got.status != 200 {
-		t.Errorf("hook of a stale launch: %d %s", got.status, got.body)
-	}
+	stale.ok("POST", "/hooks/Stop", `{"session_id": "x"}`)
 }
 
 // filled replaces the parameters of a path by values.

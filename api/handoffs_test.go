@@ -10,7 +10,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
+
+// asked asks for a handoff of an agent and returns its id.
+func (h *fixture) asked(a *daemon.Agent) int64 {
+	h.t.Helper()
+	return must(h.client.RequestHandoff(h.t.Context(), a.ID, handoffs.HandoffRequest{}))(h.t).HandoffID
+}
 
 // TestRecordedHandoff: the API shows all fields of a handoff that failed after its record, and can retry it.
 func TestRecordedHandoff(t *testing.T) {
@@ -18,24 +25,18 @@ func TestRecordedHandoff(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
-	id := must(h.store.NextID(ctx, daemon.HandoffIDs))(t)
 	now, text, size := time.Now().UTC(), "words", int64(200_000)
-	h.commit(&daemon.Change{
-		NewHandoff: &daemon.Handoff{
-			ID: id, Ref: "ref", AgentID: a.ID, Persona: slug, Host: "here", Reason: "manual", Mode: daemon.ModeAgent, Generation: 1,
-			Phase: daemon.Failed, PhaseAt: now, Error: &daemon.Failure{Phase: daemon.ShuttingDown, Code: "exit_failed", Message: "It stays.", Hint: "end it"},
-			FilePath: "/handoffs/1.md", ContextPath: &text, ContextChecksum: &text, InjectionPrompt: &text, Warnings: []string{"A warning."},
-			ContextUse: &daemon.ContextUse{Tokens: 7, Limit: &size, Source: "transcript"}, Structured: &daemon.Structured{WhatWasDone: &text},
-			Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{daemon.Verifying: 3}}, CreatedAt: now, StartedAt: &now, RecordedAt: &now, CompletedAt: &now,
-			Heirs: []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: slug}}},
-		},
-	})
+	id := h.handoff(a, daemon.Failed, func(o *daemon.Handoff) {
+		o.Error = &daemon.Failure{Phase: daemon.ShuttingDown, Code: "exit_failed", Message: "It stays.", Hint: "end it"}
+		o.ContextPath, o.ContextChecksum, o.InjectionPrompt, o.Warnings, o.RecordedAt = &text, &text, &text, []string{"A warning."}, &now
+		o.ContextUse, o.Structured = &daemon.ContextUse{Tokens: 7, Limit: &size, Source: "transcript"}, &daemon.Structured{WhatWasDone: &text}
+		o.Metrics.Phases[daemon.Verifying] = 3
+	}).ID
 	got := must(h.client.Handoff(ctx, id))(t)
 	if got.Error == nil || got.Error.Hint != "end it" || got.Structured == nil || got.ContextUse == nil || len(got.Warnings) != 1 {
 		t.Errorf("handoff: %+v", got)
 	}
-	_, err := h.client.ContextFile(ctx, id)
-	wantError(t, err, daemon.KindNotFound, "context_missing", "")
+	refused(h.client.ContextFile(ctx, id))(t, daemon.KindNotFound, "context_missing", "")
 	h.mainDoor().do("GET", at("handoffs", id, "/record"), "").wants(t, "no record", 404, "record_missing")
 	row := must(h.store.Handoff(ctx, id))(t)
 	h.commit(&daemon.Change{
@@ -44,9 +45,7 @@ func TestRecordedHandoff(t *testing.T) {
 			Decisions: []data.Decision{{Agent: "a", Summary: "slate", Timestamp: now}}, Messages: []data.Message{{Agent: "a", Role: "user", Text: "Mend it.", At: now}},
 			Todos: []data.Todo{{Text: "Sweep", Status: "pending"}}},
 	})
-	if file := must(h.client.ContextFile(ctx, id))(t); string(file) != "the context" {
-		t.Errorf("context file: %q", file)
-	}
+	wantEqual(t, "context file", string(must(h.client.ContextFile(ctx, id))(t)), "the context")
 	record := h.mainDoor().do("GET", at("handoffs", id, "/record"), "")
 	for _, want := range []string{`"summary":"slate"`, `"references":[]`, `"text":"Mend it."`, `"todos":[{"text":"Sweep","status":"pending"}]`} {
 		if record.status != 200 || !strings.Contains(string(record.body), want) || strings.Contains(string(record.body), "the document") {
@@ -55,9 +54,7 @@ func TestRecordedHandoff(t *testing.T) {
 	}
 	for _, kind := range []string{"document", "context"} { // the dashboard's page has the same text as the API's answer
 		path := fmt.Sprintf("/ui/handoffs/%d/%s", id, kind)
-		if got := h.mainDoor().with("Accept", "text/html").do("GET", path, ""); got.status != 200 || !strings.Contains(string(got.body), "the "+kind) {
-			t.Errorf("%s: %d %s", path, got.status, got.body)
-		}
+		h.mainDoor().with("Accept", "text/html").ok("GET", path, "", "the "+kind)
 	}
 	if got = must(h.client.RetryHandoff(ctx, id, ""))(t); got.Status != daemon.StatusInProgress || got.Error != nil {
 		t.Errorf("retried: %+v", got)
@@ -71,21 +68,15 @@ func TestCancelTheHandoffThatWasShown(t *testing.T) {
 	slug := h.persona()
 	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
 	a, other := h.agent(plays), h.agent(plays)
-	ask := func(a *daemon.Agent) int64 {
-		t.Helper()
-		return must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{}))(t).HandoffID
-	}
-	shown, foreign := ask(a), ask(other)
+	shown, foreign := h.asked(a), h.asked(other)
 	if got := must(h.client.CancelHandoff(ctx, a.ID, shown))(t); got.ID != shown || got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
-	_, err := h.client.CancelHandoff(ctx, a.ID, foreign)
-	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+	refused(h.client.CancelHandoff(ctx, a.ID, foreign))(t, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
 
-	open, before := ask(a), must(h.store.LastEventID(ctx))(t)
+	open, before := h.asked(a), must(h.store.LastEventID(ctx))(t)
 	for _, id := range []int64{shown, foreign, 9999} {
-		_, err := h.client.CancelHandoff(ctx, a.ID, id)
-		wantError(t, err, daemon.KindConflict, "another_handoff", fmt.Sprintf("Agent %d is in handoff %d by now, not in %d: look at it again", a.ID, open, id))
+		refused(h.client.CancelHandoff(ctx, a.ID, id))(t, daemon.KindConflict, "another_handoff", fmt.Sprintf("Agent %d is in handoff %d by now, not in %d: look at it again", a.ID, open, id))
 	}
 	for _, value := range []string{`"7"`, "1.5", "0", "-1"} {
 		got := h.mainDoor().do("DELETE", at("agents", a.ID, "/handoff"), `{"handoff_id": `+value+`}`)
@@ -93,8 +84,7 @@ func TestCancelTheHandoffThatWasShown(t *testing.T) {
 	}
 	unchanged(h, "cancelling another handoff", before)
 	must(h.client.CancelHandoff(ctx, a.ID, open))(t)
-	_, err = h.client.CancelHandoff(ctx, a.ID, shown)
-	wantError(t, err, daemon.KindConflict, "handoff_ended", "Handoff has ended: it is cancelled")
+	refused(h.client.CancelHandoff(ctx, a.ID, shown))(t, daemon.KindConflict, "handoff_ended", "Handoff has ended: it is cancelled")
 }
 
 // TestCancelARetriedHandoff: the API finds a retried handoff although its agent has a newer one.
@@ -103,56 +93,22 @@ func TestCancelARetriedHandoff(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
-	now := time.Now().UTC()
-	var ids []int64
-	for i, phase := range []daemon.Phase{daemon.Failed, daemon.Cancelled} {
-		ids = append(ids, must(h.store.NextID(ctx, daemon.HandoffIDs))(t))
-		h.commit(&daemon.Change{NewHandoff: &daemon.Handoff{
-			ID: ids[i], Ref: fmt.Sprint("ref-", i), AgentID: a.ID, Persona: slug, Host: "here", Reason: "manual", Mode: daemon.ModeAgent, Generation: 1,
-			Phase: phase, PhaseAt: now, Error: &daemon.Failure{Phase: daemon.Verifying, Code: "document_missing", Message: "There is none."},
-			FilePath: fmt.Sprintf("/handoffs/%d.md", i), Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
-			CreatedAt: now, StartedAt: &now, CompletedAt: &now, Heirs: []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: slug}}},
-		}})
-	}
-	must(h.client.RetryHandoff(ctx, ids[0], ""))(t)
-	if got := must(h.client.CancelHandoff(ctx, a.ID, ids[0]))(t); got.ID != ids[0] || got.Status != daemon.StatusCancelled {
+	failed := h.handoff(a, daemon.Failed, nil).ID
+	h.handoff(a, daemon.Cancelled, nil)
+	must(h.client.RetryHandoff(ctx, failed, ""))(t)
+	if got := must(h.client.CancelHandoff(ctx, a.ID, failed))(t); got.ID != failed || got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
-}
-
-func TestModes(t *testing.T) {
-	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
-	slug := h.persona()
-	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug; a.Generation = 3 })
-	for _, mode := range []daemon.Mode{"", daemon.ModeAgent, daemon.ModeGenerate} {
-		begun := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: mode}))(t)
-		want := mode
-		if mode == "" {
-			want = daemon.ModeAgent
-		}
-		if got := must(h.client.Handoff(ctx, begun.HandoffID))(t); got.Mode != want || got.Generation != 3 || got.ContextUse != nil {
-			t.Errorf("mode %q: %+v", mode, got)
-		}
-		_, err := h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate)
-		wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
-		_, err = h.client.RetryHandoff(ctx, begun.HandoffID, "magic")
-		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
-		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
-	}
-	_, err := h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: "magic"})
-	wantError(t, err, daemon.KindInvalid, "bad_mode", "")
 }
 
 func TestLine(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
-	over := func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now }
 	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
 	ask := func(a *daemon.Agent) int64 {
 		t.Helper()
-		id := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{}))(t).HandoffID
+		id := h.asked(a)
 		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 		return id
 	}
@@ -162,7 +118,7 @@ func TestLine(t *testing.T) {
 	three := ask(second)
 	stranger := h.agent(plays)
 	four := ask(stranger)
-	h.agent(func(a *daemon.Agent) { plays(a); over(a); a.PreviousAgentID, a.Generation = &second.ID, 3 })
+	h.agent(func(a *daemon.Agent) { plays(a); ended(a); a.PreviousAgentID, a.Generation = &second.ID, 3 })
 
 	for _, id := range []int64{one, two, three} {
 		line := must(h.client.Line(ctx, id))(t)
@@ -173,8 +129,7 @@ func TestLine(t *testing.T) {
 	if line := must(h.client.Line(ctx, four))(t); len(line) != 1 || line[0].ID != four {
 		t.Errorf("line of a stranger: %+v", line)
 	}
-	_, err := h.client.Line(ctx, 9999)
-	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+	refused(h.client.Line(ctx, 9999))(t, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
 }
 
 // TestGenerateIsRefusedWithoutACopy: the runtime of the agent cannot copy its session, so the request is refused at once, and
@@ -185,11 +140,8 @@ func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { a.Persona, a.Runtime = &slug, "toy" })
 	const sentence = "No copy of the agent's session can write the document, because its runtime toy cannot copy a session: ask the agent itself with mode agent"
-	_, err := h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
-	wantError(t, err, daemon.KindUnprocessable, "cannot_copy_session", sentence)
-	if list := must(h.client.Handoffs(ctx, ListOptions{}))(t); len(list) != 0 {
-		t.Errorf("handoffs %+v of a request that was refused", list)
-	}
+	refused(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true}))(t, daemon.KindUnprocessable, "cannot_copy_session", sentence)
+	wantEqual(t, "handoffs", len(must(h.client.Handoffs(ctx, ListOptions{}))(t)), 0)
 	begun := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
 	for moved := true; moved; { // the daemon works on it meanwhile
 		row, now := must(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
@@ -201,6 +153,115 @@ func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
 			check(t, err)
 		}
 	}
-	_, err = h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate)
-	wantError(t, err, daemon.KindUnprocessable, "cannot_copy_session", sentence)
+	refused(h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate))(t, daemon.KindUnprocessable, "cannot_copy_session", sentence)
+}
+
+// TestHeirs: a request names its heirs in one of two ways, and each is checked.
+func TestHeirs(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	slug := h.persona()
+	other := must(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
+	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
+	here := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
+	path, local := at("agents", a.ID, "/handoff"), at("agents", here.ID, "/handoff")
+	many := `{"persona": "` + other + `"}` + strings.Repeat(`, {}`, 8)
+	for body, code := range map[string]string{
+		`{"to_persona": 1}`:                           "invalid_field",
+		`{"keep": "yes"}`:                             "invalid_field",
+		`{"to": {}}`:                                  "invalid_field",
+		`{"to": [1]}`:                                 "invalid_json",
+		`{"to": [{"Persona": "a-b-1"}]}`:              "unknown_field",
+		`{"to": [{"persona": true}]}`:                 "invalid_field",
+		`{"to": [{}], "to_persona": "` + other + `"}`: "bad_heirs",
+		`{"to": [` + many + `]}`:                      "bad_heirs",
+		`{"to_persona": "--x"}`:                       "bad_persona",
+		`{"model": "a b"}`:                            "bad_model",
+		`{"runtime": "-x"}`:                           "bad_runtime",
+		`{"permission_mode": "a\u0007"}`:              "bad_permission_mode",
+	} {
+		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
+	}
+	for body, code := range map[string]string{
+		`{"force": true, "to_persona": "tester-nobody-9"}`:                           "unknown_persona",
+		`{"force": true, "to": [{"persona": "` + other + `"}, {"runtime": "none"}]}`: "unknown_runtime",
+		`{"force": true, "permission_mode": "sometimes"}`:                            "bad_permission_mode",
+	} {
+		h.mainDoor().do("POST", local, body).wants(t, body, 422, code)
+	}
+	begun := must(h.client.RequestHandoff(t.Context(), here.ID, handoffs.HandoffRequest{Force: true, Keep: true, Heirs: []daemon.Heir{
+		{Persona: other, Model: "m"}, {PermissionMode: "plan"},
+	}}))(t)
+	got := must(h.client.Handoff(t.Context(), begun.HandoffID))(t)
+	want := []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: other, Runtime: "claude", Model: "m"}}, {Heir: daemon.Heir{Persona: slug, Runtime: "claude", PermissionMode: "plan"}}}
+	if !got.Keep || fmt.Sprintf("%+v", got.Heirs) != fmt.Sprintf("%+v", want) {
+		t.Errorf("keep %v, heirs %+v, want %+v", got.Keep, got.Heirs, want)
+	}
+	// What stands beside the list holds for its members that do not say otherwise.
+	body := `{"force": true, "to": [{"model": "n"}, {"persona": "` + other + `"}], "model": "m"}`
+	h.mainDoor().ok("POST", path, body)
+	if heirs := must(h.client.LatestHandoff(t.Context(), a.ID))(t).Heirs; len(heirs) != 2 || heirs[0].Model != "n" || heirs[1].Model != "m" || heirs[1].Persona != other {
+		t.Errorf("heirs %+v", heirs)
+	}
+}
+
+// TestAgentsChooseTheirHeirsWithinTheSetting: an agent that asks for its own handoff may choose what handoff.targets allows,
+// and never the permission mode. The operator may choose all.
+func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		targets []string
+		allowed []bool // of the requests below
+	}{
+		{nil, []bool{true, true, false, false, false, false}},
+		{[]string{"tester-kit-1"}, []bool{true, true, false, true, true, false}},
+		{[]string{"*"}, []bool{true, true, true, true, true, false}},
+	} {
+		h := build(t, func(s *Server) { s.Daemon.Settings().Handoff.Targets = tt.targets })
+		slug := h.persona()
+		other := must(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
+		for i, in := range []handoffs.HandoffRequest{
+			{},
+			{Heirs: []daemon.Heir{{Persona: slug, Model: "m"}}},
+			{Heirs: []daemon.Heir{{Persona: other}}},
+			{Heirs: []daemon.Heir{{}, {}}},
+			{Keep: true},
+			{Heirs: []daemon.Heir{{PermissionMode: "bypassPermissions"}}},
+		} {
+			in.Force = true
+			secret := fmt.Sprint("s", i)
+			a := h.launched(secret, "session-"+secret, func(a *daemon.Agent) { a.Persona = &slug })
+			own := NewAgentClient(h.hook, secret)
+			_, err := own.RequestHandoff(t.Context(), a.ID, in)
+			own.Close()
+			if tt.allowed[i] != (err == nil) {
+				t.Errorf("targets %q, request %d: %v, want it allowed: %v", tt.targets, i, err, tt.allowed[i])
+			}
+			if err == nil {
+				continue
+			}
+			wantError(t, err, daemon.KindForbidden, "heir_not_allowed", "")
+			if said := err.Error(); i < 5 && !strings.Contains(said, "handoff.targets") {
+				t.Errorf("request %d: %s", i, said)
+			}
+			must(h.client.RequestHandoff(t.Context(), a.ID, in))(t)
+		}
+	}
+}
+
+func TestPagesOfHandoffs(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	slug := h.persona()
+	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
+	begun := h.asked(a)
+	for path, want := range map[string]string{
+		at("agents", a.ID, ""): "/ui/personas/" + slug, "/personas": slug, "/personas/" + slug: "Generation 1", "/handoffs": at("handoffs", begun, ""),
+		"/handoffs?status=&persona=": at("handoffs", begun, ""), "/handoffs?status=failed&persona=" + slug + "&before=9": "No handoff matches the filter",
+		at("handoffs", begun, ""): "the daemon prepares it",
+	} {
+		path, want = "/ui"+strings.TrimPrefix(path, "/api"), strings.Replace(want, "/api/", "/ui/", 1)
+		h.mainDoor().ok("GET", path, "", want)
+	}
+	h.mainDoor().do("GET", "/ui/handoffs?limit=1", "").wants(t, "limit", 400, "unknown_parameter")
 }

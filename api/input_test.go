@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
-	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 )
 
@@ -23,13 +21,13 @@ import (
 func everyRoute(h *fixture, do func(r route, path string)) {
 	slug := h.persona()
 	agent := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
-	handoff := must(h.client.RequestHandoff(h.t.Context(), agent.ID, handoffs.HandoffRequest{}))(h.t)
+	handoff := h.asked(agent)
 	run := h.pipeline(nil)
 	for _, r := range h.server.routes() {
 		id := agent.ID
 		switch {
 		case strings.HasPrefix(r.path, "/api/handoffs"):
-			id = handoff.HandoffID
+			id = handoff
 		case strings.Contains(r.path, "/pipelines"):
 			id = run.ID
 		}
@@ -56,9 +54,7 @@ func TestBadIDs(t *testing.T) {
 			path := strings.ReplaceAll(r.path, ":id", id)
 			got := h.mainDoor().do(r.method, path, "")
 			got.wants(t, r.method+" "+path, 400, "invalid_id")
-			if body := got.shape(t, path); body.Error != "Id must be a positive integer" {
-				t.Errorf("%s: %q", path, body.Error)
-			}
+			wantEqual(t, path, got.shape(t, path).Error, "Id must be a positive integer")
 		}
 		got := h.mainDoor().do(r.method, strings.ReplaceAll(r.path, ":id", "9223372036854775807"), requiredBody(r))
 		if got.status != 404 {
@@ -164,42 +160,24 @@ func TestBadBodies(t *testing.T) {
 	unchanged(h, "bad bodies", before)
 }
 
+// TestWrongTypes: all bodies are read by one function, whose sentences scripts know.
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	fields := map[string][]string{ // names of string fields; a ! before a boolean field
-		"POST /api/agents":              {"persona", "cwd", "runtime", "prompt", "name"},
-		"PATCH /api/agents/:id":         {"persona", "name", "notify_finished"},
-		"POST /api/agents/:id/seen":     {"finished_at"},
-		"POST /api/agents/:id/stop":     {"!force"},
-		"POST /api/agents/:id/messages": {"text", "!command"},
-		"POST /api/agents/:id/handoff":  {"reason", "focus", "mode", "!force"},
-		"POST /api/handoffs/:id/retry":  {"mode"},
-		"POST /api/personas":            {"role", "name", "description", "skill"},
-		"POST /pipelines":               {"template", "title", "prompt", "branch", "cwd"},
-		"POST /pipelines/:id/resume":    {"!skip"},
-		"POST /pipelines/:id/approve":   {"comment"},
-		"POST /pipelines/:id/reject":    {"comment"},
-	}
-	for _, route := range slices.Collect(maps.Keys(fields)) {
-		fields[strings.Replace(route, " /pipelines", " /api/pipelines", 1)] = fields[route]
-	}
-	everyRoute(h, func(r route, path string) {
-		for _, field := range fields[r.method+" "+r.path] {
-			name, boolean := strings.CutPrefix(field, "!")
-			wrong, says := []string{"7", "true", "[]", "{}"}, `Field "`+name+`" must be a string`
-			if boolean {
-				wrong, says = []string{"7", `"true"`, "[]", "{}"}, `Field "`+name+`" must be true or false`
-			}
-			for _, value := range wrong {
-				got := h.mainDoor().do(r.method, path, `{"`+name+`": `+value+`}`)
-				got.wants(t, r.method+" "+path+" "+name, 400, "invalid_field")
-				if body := got.shape(t, path); body.Error != says {
-					t.Errorf("%s %s: %q, want %q", r.method, path, body.Error, says)
-				}
-			}
+	path := at("agents", h.agent(away).ID, "/messages")
+	for _, row := range []struct {
+		field, says string
+		wrong       []string
+	}{
+		{"text", "a string", []string{"7", "true", "[]", "{}"}},
+		{"command", "true or false", []string{"7", `"true"`, "[]", "{}"}},
+	} {
+		for _, value := range row.wrong {
+			got := h.mainDoor().do("POST", path, `{"`+row.field+`": `+value+`}`)
+			got.wants(t, value, 400, "invalid_field")
+			wantEqual(t, value, got.shape(t, path).Error, `Field "`+row.field+`" must be `+row.says)
 		}
-	})
+	}
 }
 
 func TestBadText(t *testing.T) {
@@ -213,9 +191,7 @@ func TestBadText(t *testing.T) {
 	h.mainDoor().do("POST", at("agents", a.ID, "/messages"), "").wants(t, "no text", 400, "bad_text")
 	h.mainDoor().do("PATCH", at("agents", a.ID, ""), "{}").wants(t, "no persona", 400, "invalid_field")
 	h.mainDoor().do("POST", at("agents", a.ID, "/handoff"), `{"mode": "magic"}`).wants(t, "mode", 400, "bad_mode")
-	if typed := h.tmux.Inputs(a.Ref()); len(typed) != 0 {
-		t.Errorf("typed: %v", typed)
-	}
+	wantEqual(t, "typed", len(h.tmux.Inputs(a.Ref())), 0)
 }
 
 func TestRouting(t *testing.T) {
@@ -268,9 +244,7 @@ func TestFaults(t *testing.T) {
 		if w.Code != want.status || w.Body.String() != want.body {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
-		if n := strings.Count(log.String(), "secret of the house"); n != want.logged {
-			t.Errorf("%s was logged %d times, want %d: %s", path, n, want.logged, log.String())
-		}
+		wantEqual(t, path, strings.Count(log.String(), "secret of the house"), want.logged)
 	}
 	log.Reset()
 	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/panic", nil))

@@ -2,10 +2,12 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,9 +22,7 @@ func TestListenUnix(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(shortDir(t), "a.sock")
 	first := must(ListenUnix(path))(t)
-	if info := must(os.Stat(path))(t); info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, want 0600", info.Mode())
-	}
+	wantEqual(t, "mode", must(os.Stat(path))(t).Mode().Perm(), 0o600)
 	if _, err := ListenUnix(path); !errors.Is(err, ErrServed) {
 		t.Errorf("second listener: %v, want ErrServed", err)
 	}
@@ -54,9 +54,7 @@ func TestListenUnixLeavesOthersAlone(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if b := must(os.ReadFile(file))(t); string(b) != "precious" {
-		t.Errorf("the file now holds %q", b)
-	}
+	wantEqual(t, "the file now holds", string(must(os.ReadFile(file))(t)), "precious")
 }
 
 func TestListenUnixLongPath(t *testing.T) {
@@ -99,4 +97,37 @@ func TestListenTCP(t *testing.T) {
 	if _, err := ListenTCP(t.Context(), "127.0.0.1:"+port, false); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("taken port: %v", err)
 	}
+}
+
+// TestListenUnixMasksNothing: a folder that is made at the same time as a socket has its full mode, and only the owner can
+// reach the socket.
+func TestListenUnixMasksNothing(t *testing.T) {
+	dir := shortDir(t)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 300 {
+			path := filepath.Join(dir, fmt.Sprint("s", i))
+			l, err := ListenUnix(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("socket: %v, %v", info, err)
+			}
+			_ = l.Close()
+		}
+	})
+	for i := range 3000 {
+		path := filepath.Join(dir, fmt.Sprint("d", i))
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Error(err)
+			break
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("folder %d: %v, %v", i, info, err)
+			break
+		}
+	}
+	wg.Wait()
 }

@@ -162,6 +162,11 @@ func (b *browserTab) do(t *testing.T, method, path, body string) answer {
 	return b.door(t, method, path, body).do(method, path, body)
 }
 
+func (b *browserTab) ok(t *testing.T, method, path, body string) {
+	t.Helper()
+	b.door(t, method, path, body).ok(method, path, body)
+}
+
 // TestCookieAndProof: a cookie and a proof for the request together open what the token opens. One of them alone opens
 // nothing.
 func TestCookieAndProof(t *testing.T) {
@@ -191,9 +196,7 @@ func TestCookieAndProof(t *testing.T) {
 		}
 	}
 	others := "understudy=x; " + strings.SplitN(b.cookie, "=", 2)[0] + "=shadow; "
-	if got := b.door(t, "GET", "/api/agents", "").with("Cookie", others+b.cookie).do("GET", "/api/agents", ""); got.status != 200 {
-		t.Errorf("beside a cookie of another port: %d", got.status)
-	}
+	b.door(t, "GET", "/api/agents", "").with("Cookie", others+b.cookie).ok("GET", "/api/agents", "")
 	name, value, _ := strings.Cut(b.cookie, "=")
 	id, signature, _ := strings.Cut(value, ".")
 	for what, forged := range map[string]string{
@@ -206,9 +209,7 @@ func TestCookieAndProof(t *testing.T) {
 		"the token":            name + "=" + h.token,
 	} {
 		for _, path := range []string{"/api/agents", "/"} {
-			if got := b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, ""); got.status != 401 {
-				t.Errorf("%s at %s: %d", what, path, got.status)
-			}
+			wantEqual(t, what, b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, "").status, 401)
 		}
 	}
 }
@@ -219,9 +220,7 @@ func TestProofIsForOneRequest(t *testing.T) {
 	h := build(t, nil)
 	b := visitor(t, h)
 	const path, body = "/api/notifications/preferences", `{"waiting":true,"completed":true}`
-	if got := b.do(t, "PUT", path, body); got.status != 200 {
-		t.Fatalf("our page: %d %s", got.status, got.body)
-	}
+	b.ok(t, "PUT", path, body)
 	good := b.door(t, "PUT", path, body)
 	good.do("PUT", path, `{"waiting":false,"completed":true}`).wants(t, "another body", 401, "proof_required")
 	good.do("GET", path, "").wants(t, "another method", 401, "proof_required")
@@ -231,9 +230,7 @@ func TestProofIsForOneRequest(t *testing.T) {
 	good.with("Origin", "http://evil.example").do("PUT", path, body).wants(t, "another site", 403, "foreign_origin")
 	good.with("Origin", "http://127.0.0.1:1").do("PUT", path, body).wants(t, "another port", 403, "foreign_origin")
 	good.with("Sec-Fetch-Site", "same-site").do("PUT", path, body).wants(t, "another port, of an old browser", 403, "foreign_origin")
-	if got := good.with("Origin", "http://"+h.tcp).do("PUT", path, body); got.status != 200 {
-		t.Errorf("our page, with its origin: %d %s", got.status, got.body)
-	}
+	good.with("Origin", "http://"+h.tcp).ok("PUT", path, body)
 	large := strings.Repeat("x", maxBody+1)
 	b.do(t, "PUT", path, large).wants(t, "too large", 413, "body_too_large")
 	other := visitor(t, h)
@@ -266,12 +263,8 @@ func TestLoginsOutliveTheDaemon(t *testing.T) {
 	first := run()
 	b := visitor(t, first)
 	sent := b.door(t, "GET", "/api/agents", "")
-	if got := sent.do("GET", "/api/agents", ""); got.status != 200 {
-		t.Fatalf("before: %d %s", got.status, got.body)
-	}
-	if info := must(os.Stat(file))(t); info.Mode().Perm() != 0o600 {
-		t.Errorf("the file's mode is %v", info.Mode())
-	}
+	sent.ok("GET", "/api/agents", "")
+	wantEqual(t, "the file's mode is", must(os.Stat(file))(t).Mode().Perm(), 0o600)
 	if kept := string(must(os.ReadFile(file))(t)); strings.Contains(kept, b.key) || strings.Contains(b.cookie, kept) {
 		t.Errorf("the file contains a key: %s", kept)
 	}
@@ -285,9 +278,7 @@ func TestLoginsOutliveTheDaemon(t *testing.T) {
 	replayed := second.browser().with("Cookie", b.cookie).with(proofHeader, sent.header.Get(proofHeader))
 	replayed.do("GET", "/api/agents", "").wants(t, "what was sent before", 401, "proof_required")
 	b.nonce = b.hello(t, "another challenge")
-	if got := b.do(t, "GET", "/api/agents", ""); got.status != 200 {
-		t.Errorf("after: %d %s", got.status, got.body)
-	}
+	b.ok(t, "GET", "/api/agents", "")
 }
 
 // TestLoginsEnd: a login ends if nobody uses it for a day, and in any case after thirty days.
@@ -307,9 +298,7 @@ func TestLoginsEnd(t *testing.T) {
 			t.Fatal("a used login never ends")
 		}
 	}
-	if at.Sub(now) != loginLife {
-		t.Errorf("a used login ends after %s, want %s", at.Sub(now), loginLife)
-	}
+	wantEqual(t, "a used login ends after", at.Sub(now), loginLife)
 	kept := must(openLogins(file, now))(t).list(now)
 	if len(kept) != 1 || kept[0].ID != used {
 		t.Errorf("the file keeps %v, want only the login in use", kept)
@@ -355,28 +344,17 @@ func TestRevoke(t *testing.T) {
 		t.Error("the feed goes on for a browser that was signed out")
 	}
 	one.do(t, "GET", "/api/agents", "").wants(t, "the one", 401, "token_required")
-	if got := two.do(t, "GET", "/api/agents", ""); got.status != 200 {
-		t.Errorf("the other: %d %s", got.status, got.body)
-	}
-	_, err := h.client.RevokeLogins(t.Context(), id(one))
-	wantError(t, err, daemon.KindNotFound, "login_not_found", "")
+	two.ok(t, "GET", "/api/agents", "")
+	refused(h.client.RevokeLogins(t.Context(), id(one)))(t, daemon.KindNotFound, "login_not_found", "")
 	if page := two.do(t, "GET", "/ui/settings", ""); !strings.Contains(string(page.body), `id="login-`+id(three)) || strings.Contains(string(page.body), id(one)) {
 		t.Errorf("the page of settings:\n%s", page.body)
 	}
 
-	if gone := must(h.client.RevokeLogins(t.Context()))(t); len(gone) != 2 {
-		t.Errorf("revoked %v, want both", gone)
-	}
-	if left := must(h.client.Logins(t.Context()))(t); len(left) != 0 {
-		t.Errorf("left: %v", left)
-	}
-	if kept := must(openLogins(file, time.Now()))(t).list(time.Now()); len(kept) != 0 {
-		t.Errorf("the file still has %v", kept)
-	}
+	wantEqual(t, "revoked", len(must(h.client.RevokeLogins(t.Context()))(t)), 2)
+	wantEqual(t, "left", len(must(h.client.Logins(t.Context()))(t)), 0)
+	wantEqual(t, "the file still has", len(must(openLogins(file, time.Now()))(t).list(time.Now())), 0)
 	two.do(t, "GET", "/api/agents", "").wants(t, "all", 401, "token_required")
-	if got := h.browser().with("Cookie", three.cookie).do("GET", "/", ""); got.status != 401 {
-		t.Errorf("the frame: %d", got.status)
-	}
+	wantEqual(t, "the frame", h.browser().with("Cookie", three.cookie).do("GET", "/", "").status, 401)
 }
 
 func TestBrowserNames(t *testing.T) {
@@ -400,11 +378,6 @@ func TestNoDashboardWithoutAddress(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.Address = nil })
 	h.mainDoor().do("POST", "/api/dashboard/links", "").wants(t, "link", 409, "no_address")
-	// The hook socket does not serve the dashboard.
-	for _, path := range []string{"/", "/login", "/ui/settings"} {
-		h.hookDoor().do("GET", path, "").wants(t, path, 404, "not_found")
-	}
-	h.hookDoor().do("POST", "/api/dashboard/links", "").wants(t, "link", 404, "not_found")
 }
 
 func TestPagesKeepTheirPolicy(t *testing.T) {
@@ -415,9 +388,7 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 	}
 	run := h.pipeline(nil)
 	for _, path := range []string{"/ui/log?q=x&kind=agent&agent=&since=24", fmt.Sprintf("/ui/pipelines/%d", run.ID)} {
-		if got := h.mainDoor().do("GET", path, ""); got.status != 200 {
-			t.Errorf("%s: %d %s", path, got.status, got.body)
-		}
+		h.mainDoor().ok("GET", path, "")
 	}
 	for _, path := range []string{"/", "/ui/nothing", "/ui/pipelines/99", "/login", "/ui/static/worker.js"} {
 		got := h.mainDoor().with("Accept", "text/html").do("GET", path, "")
@@ -430,8 +401,6 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 	if f.header.Get("Content-Type") != "text/javascript; charset=utf-8" || f.header.Get("Etag") == "" {
 		t.Errorf("app.js: %v", f.header)
 	}
-	if got := h.mainDoor().with("If-None-Match", f.header.Get("Etag")).do("GET", "/ui/static/app.js", ""); got.status != http.StatusNotModified {
-		t.Errorf("app.js again: %d", got.status)
-	}
+	wantEqual(t, "app.js again", h.mainDoor().with("If-None-Match", f.header.Get("Etag")).do("GET", "/ui/static/app.js", "").status, http.StatusNotModified)
 	h.mainDoor().do("GET", "/ui/static/..%2fdoc.go", "").wants(t, "a file beside", 404, "not_found")
 }

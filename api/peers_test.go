@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,12 +31,8 @@ func cast(t *testing.T) *caster {
 
 func (c *caster) playing(secret string, change func(*daemon.Agent)) *daemon.Agent {
 	c.t.Helper()
-	sum := sha256.Sum256([]byte(secret))
-	return c.agent(func(a *daemon.Agent) {
-		a.Name, a.LaunchHash, a.Managed, a.Persona = secret, sum[:], true, &c.slug
-		a.TmuxSession = secret
-		away(a)
-		if change != nil {
+	return c.launched(secret, "session of "+secret, func(a *daemon.Agent) {
+		if a.Name, a.Persona = secret, &c.slug; change != nil {
 			change(a)
 		}
 	})
@@ -53,11 +48,6 @@ func (c *caster) as(secret string) *Client {
 }
 
 func personaNamed(name string) personas.New { return personas.New{Role: "developer", Name: name} }
-
-func ended(a *daemon.Agent) {
-	now := time.Now()
-	a.State, a.EndedAt = daemon.Ended, &now
-}
 
 func TestPeersAreShown(t *testing.T) {
 	t.Parallel()
@@ -83,9 +73,7 @@ func TestPeersAreShown(t *testing.T) {
 	for i := range got.Personas {
 		got.Personas[i].Description = ""
 	}
-	if fmt.Sprint(got.Personas) != fmt.Sprint(want) {
-		t.Errorf("personas\n got %+v\nwant %+v", got.Personas, want)
-	}
+	wantEqual(t, "personas\n got", fmt.Sprint(got.Personas), fmt.Sprint(want))
 }
 
 // TestPeersAreForAgentsAlone: a client of the main socket is not an agent, so it must not write as one.
@@ -169,9 +157,7 @@ func TestPeerMessageRefused(t *testing.T) {
 			t.Errorf("%s: sentence %q", row.what, err)
 		}
 	}
-	if all := must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged", "delivery_queued"}}))(t); len(all) != 0 {
-		t.Errorf("events %+v of messages that were refused", all)
-	}
+	wantEqual(t, "events", len(must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged", "delivery_queued"}}))(t)), 0)
 	for _, text := range []string{strings.Repeat("é", 4000), "two\n\n\tlines 👩‍🔧"} {
 		must(c.as("mine").SendToPeer(t.Context(), mine.ID, other, text))(t)
 	}

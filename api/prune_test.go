@@ -21,20 +21,14 @@ func TestPrune(t *testing.T) {
 	h.commit(&daemon.Change{Samples: []daemon.ContextSample{{AgentID: lives.ID, At: old}}})
 	want := daemon.PruneReport{Events: 1, Agents: 1}
 	for range 2 {
-		if got := must(h.client.Prune(t.Context(), true))(t); got != want {
-			t.Errorf("would delete %+v, want %+v", got, want)
-		}
+		wantEqual(t, "would delete", must(h.client.Prune(t.Context(), true))(t), want)
 	}
 	must(h.store.Agent(t.Context(), ended.ID))(t)
-	if got := must(h.client.Prune(t.Context(), false))(t); got != want {
-		t.Errorf("deleted %+v, want %+v", got, want)
-	}
+	wantEqual(t, "deleted", must(h.client.Prune(t.Context(), false))(t), want)
 	if _, err := h.store.Agent(t.Context(), ended.ID); err == nil {
 		t.Error("the agent is there")
 	}
-	if left := must(h.store.ContextSamples(t.Context(), daemon.SpanQuery{AgentIDs: []int64{lives.ID}, Until: time.Now()}))(t); len(left) != 0 {
-		t.Errorf("samples %+v are there", left)
-	}
+	wantEqual(t, "samples that are left", len(must(h.store.ContextSamples(t.Context(), daemon.SpanQuery{AgentIDs: []int64{lives.ID}, Until: time.Now()}))(t)), 0)
 	if got := must(h.client.Prune(t.Context(), true))(t); got != (daemon.PruneReport{}) {
 		t.Errorf("once more: %+v", got)
 	}

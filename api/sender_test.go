@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,18 +91,14 @@ func TestSenderIsRegistered(t *testing.T) {
 	}
 	mine.says("SessionStart", "mine", mine.pid())
 	other.says("SessionStart", "other", other.pid())
-	if got := h.sessions(); got != "other mine" {
-		t.Errorf("registered: %q, want each session once", got)
-	}
+	wantEqual(t, "registered", h.sessions(), "other mine")
 	told := 0
 	for _, e := range must(h.client.Audit(t.Context(), daemon.AuditFilter{}))(t) {
 		if e.Type == "hook_disbelieved" {
 			told++
 		}
 	}
-	if told != 2 {
-		t.Errorf("told %d times, want once for each event", told)
-	}
+	wantEqual(t, "told", told, 2)
 }
 
 // TestSenderSpeaksForItself: the daemon believes a hook of an agent that a person started only if a child of that agent
@@ -117,13 +112,9 @@ func TestSenderSpeaksForItself(t *testing.T) {
 		return must(h.client.Agents(t.Context(), ListOptions{}))(t)[0].State
 	}
 	other.says("UserPromptSubmit", "mine", mine.pid())
-	if got := state(); got != daemon.Idle {
-		t.Errorf("a stranger's hook made it %s", got)
-	}
+	wantEqual(t, "a stranger's hook made it", state(), daemon.Idle)
 	mine.says("UserPromptSubmit", "mine", mine.pid())
-	if got := state(); got != daemon.Working {
-		t.Errorf("its own hook left it %s", got)
-	}
+	wantEqual(t, "its own hook left it", state(), daemon.Working)
 }
 
 // TestSenderIsTheProcessOfTheLaunch: a hook counts for a launched agent only with the secret of its launch, and only if the launch's own process
@@ -147,9 +138,7 @@ func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 			}
 		}
 	}
-	if got := send("UserPromptSubmit", "secret", own.PID); got != daemon.Working {
-		t.Errorf("its own hook left it %s", got)
-	}
+	wantEqual(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)
 }
 
 // TestSenderInAContainer: a process in another PID namespace sends pids that mean other processes here.
@@ -160,9 +149,7 @@ func TestSenderInAContainer(t *testing.T) {
 		s.says("SessionStart", "contained", s.pid()) // its pid outside of the container
 		s.says("SessionStart", "contained", 1)       // its pid inside
 	}
-	if got := h.sessions(); got != "" {
-		t.Errorf("registered: %s", got)
-	}
+	wantEqual(t, "registered", h.sessions(), "")
 }
 
 // TestTCPRegistersNobody: over TCP the daemon cannot know which process sends a hook, so it registers none.
@@ -171,12 +158,8 @@ func TestTCPRegistersNobody(t *testing.T) {
 	h := build(t, nil)
 	s := h.session(nil)
 	door := h.tcpDoor().with(agentPIDHeader, fmt.Sprint(s.pid())).with(hookKeyHeader, hooks.NewKey(time.Now()))
-	if got := door.do("POST", "/hooks/SessionStart", `{"session_id": "tcp", "cwd": "/"}`); got.status != http.StatusOK {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	if got := h.sessions(); got != "" {
-		t.Errorf("registered: %s", got)
-	}
+	door.ok("POST", "/hooks/SessionStart", `{"session_id": "tcp", "cwd": "/"}`)
+	wantEqual(t, "registered", h.sessions(), "")
 }
 
 // TestReplayedSessionStart: a hook from the spool registers the process that sent it, and not another process that has got
@@ -209,11 +192,7 @@ func TestReplayedSessionStart(t *testing.T) {
 		theirs := must(tmux.FindProcess(cmd.Process.Pid))(t)
 		replay("another-users", theirs.PID, theirs.Start, tmux.BootID())
 	}
-	if got := h.sessions(); got != "" {
-		t.Errorf("registered: %s", got)
-	}
+	wantEqual(t, "registered", h.sessions(), "")
 	replay("itself", proc.PID, proc.Start, tmux.BootID())
-	if got := h.sessions(); got != "itself" {
-		t.Errorf("registered: %q", got)
-	}
+	wantEqual(t, "registered", h.sessions(), "itself")
 }

@@ -29,12 +29,7 @@ func TestReloadSettings(t *testing.T) {
 		t.Errorf("events %+v", list)
 	}
 	h.server.Daemon.Settings().Handoff.AckTimeout, refuse = time.Hour, wrong
-	_, err := h.client.ReloadSettings(t.Context())
-	wantError(t, err, daemon.KindInvalid, "bad_settings", wrong.Error())
-	if list := must(h.client.Audit(t.Context(), daemon.AuditFilter{Types: []string{"settings_refused"}}))(t); len(list) != 1 {
-		t.Errorf("events %+v", list)
-	}
-	if h.server.Daemon.Settings().Handoff.AckTimeout != time.Hour {
-		t.Error("wrong settings were taken over")
-	}
+	refused(h.client.ReloadSettings(t.Context()))(t, daemon.KindInvalid, "bad_settings", wrong.Error())
+	wantEqual(t, "events", len(must(h.client.Audit(t.Context(), daemon.AuditFilter{Types: []string{"settings_refused"}}))(t)), 1)
+	wantEqual(t, "wrong settings were taken over", h.server.Daemon.Settings().Handoff.AckTimeout, time.Hour)
 }

@@ -23,14 +23,6 @@ func (h *fixture) happened(a *daemon.Agent, begin time.Time, states string, minu
 	h.commit(c)
 }
 
-// found fails if there is no answer at a path.
-func (h *fixture) found(path string) {
-	h.t.Helper()
-	if a := h.mainDoor().do("GET", path, ""); a.status != 200 {
-		h.t.Errorf("GET %s: status %d", path, a.status)
-	}
-}
-
 // lived says what a life was spent with: minutes at work, waiting, limited and idle, and the turns.
 func lived(t *pictures.StateTimes, turns int) string {
 	return fmt.Sprintf("%.0f %.0f %.0f %.0f, %d", t.Working/60, t.Waiting/60, t.Limited/60, t.Idle/60, turns)
@@ -78,7 +70,7 @@ func TestTimelines(t *testing.T) {
 	}
 	h.mainDoor().do("GET", fmt.Sprintf("/api/agents/%d/timeline?span=year", first.ID), "").wants(t, "of a year", 400, "invalid_parameter")
 	h.mainDoor().do("GET", "/api/agents/4711/timeline", "").wants(t, "of an unknown agent", 404, "agent_not_found")
-	h.found(fmt.Sprintf("/ui/agents/%d?span=week", second.ID))
+	h.mainDoor().ok("GET", fmt.Sprintf("/ui/agents/%d?span=week", second.ID), "")
 	h.mainDoor().do("GET", "/ui/agents/4711?span=year", "").wants(t, "its page of a year", 400, "invalid_parameter")
 }
 
@@ -89,17 +81,14 @@ func TestDurations(t *testing.T) {
 	handoff := func(phase daemon.Phase, ms int64) int64 {
 		t.Helper()
 		a := h.agent(away)
-		id := must(h.store.NextID(t.Context(), daemon.HandoffIDs))(t)
-		o := &daemon.Handoff{ID: id, Ref: fmt.Sprint(id), AgentID: a.ID, Persona: "p", Mode: daemon.ModeAgent, Phase: daemon.Requested, FilePath: fmt.Sprint("/", id),
-			Warnings: []string{}, Host: "elsewhere", CreatedAt: time.Now(), PhaseAt: time.Now(), Heirs: []daemon.HandoffHeir{{}}}
-		h.commit(&daemon.Change{NewHandoff: o})
+		o := h.handoff(a, daemon.Requested, nil)
 		now := time.Now()
 		o.Phase, o.Metrics = phase, daemon.Metrics{TotalMS: 10 * ms, Phases: map[daemon.Phase]int64{daemon.Instructing: ms}}
 		if phase == daemon.Completed {
 			o.RecordedAt, o.CompletedAt = &now, &now
 		}
 		h.commit(&daemon.Change{Move: &daemon.Move{Handoff: o, From: daemon.Requested}})
-		return id
+		return o.ID
 	}
 	alone := handoff(daemon.Completed, 7)
 	out := must(h.client.Durations(t.Context(), alone))(t)

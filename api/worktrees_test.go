@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,16 +109,12 @@ func TestWorktrees(t *testing.T) {
 	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Look.UncommittedCount != 1 || list[0].InUse {
 		t.Errorf("the list: %+v", list)
 	}
-	if page := door.do("GET", "/ui/worktrees", ""); page.status != 200 || !strings.Contains(string(page.body), "1 ahead, 1 uncommitted") {
-		t.Errorf("the page: %d %s", page.status, page.body)
-	}
+	door.ok("GET", "/ui/worktrees", "", "1 ahead, 1 uncommitted")
 	diff := must(h.client.WorktreeDiff(ctx, id, agents.DiffRequest{Files: []string{"a"}}))(t)
 	if diff.AgentName != "fix" || len(diff.Files) != 1 {
 		t.Errorf("the diff: %+v", diff)
 	}
-	if page := door.do("GET", fmt.Sprintf("/ui/worktrees/%d/diff?file=a", id), ""); page.status != 200 || !strings.Contains(string(page.body), fmt.Sprintf(`href="/ui/worktrees/%d/diff">All files`, id)) {
-		t.Errorf("the page of the diff: %d %s", page.status, page.body)
-	}
+	door.ok("GET", fmt.Sprintf("/ui/worktrees/%d/diff?file=a", id), "", fmt.Sprintf(`href="/ui/worktrees/%d/diff">All files`, id))
 
 	merge, remove, restore := at("worktrees", id, "/merge"), at("worktrees", id, "/remove"), at("worktrees", id, "/restore")
 	door.do("POST", merge, `{}`).wants(t, "with a file that is not committed", 409, "worktree_uncommitted")
@@ -152,12 +150,9 @@ func TestWorktrees(t *testing.T) {
 	for method, paths := range map[string][]string{"GET": {"", "/diff"}, "POST": {"/merge", "/remove", "/restore"}} {
 		for _, path := range paths {
 			door.do(method, at("worktrees", 99, path), `{}`).wants(t, "no such tree", 404, "worktree_not_found")
-			h.hookDoor().do(method, at("worktrees", id, path), `{}`).wants(t, "an agent asks", 404, "not_found")
 		}
 	}
-	if page := door.do("GET", "/ui/worktrees/99/diff", ""); page.status != 404 {
-		t.Errorf("the page of no tree: %d", page.status)
-	}
+	wantEqual(t, "the page of no tree", door.do("GET", "/ui/worktrees/99/diff", "").status, 404)
 }
 
 // TestWorktreeOfAPipeline: it can't be removed while its pipeline works, and nobody adopts one.
@@ -172,4 +167,74 @@ func TestWorktreeOfAPipeline(t *testing.T) {
 	}
 	h.mainDoor().do("POST", at("worktrees", id, "/remove"), `{"force": true}`).wants(t, "a pipeline at work", 409, "worktree_used")
 	h.mainDoor().do("POST", "/api/worktrees", fmt.Sprintf(`{"pipeline_id": %d}`, waits)).wants(t, "no such route", 405, "method_not_allowed")
+}
+
+// differ is a repository whose one file has changed, or an error.
+type differ struct {
+	err error
+	got worktree.DiffQuery
+}
+
+func (d *differ) Begin(_ context.Context, _ string, now time.Time) (worktree.Base, error) {
+	return worktree.Base{At: now, Commit: strings.Repeat("a", 40)}, nil
+}
+
+func (d *differ) Diff(_ context.Context, q worktree.DiffQuery) (worktree.Diff, error) {
+	d.got = q
+	return worktree.Diff{Top: "/src", Commit: strings.Repeat("b", 40), FileCount: 1, Files: []worktree.FileDiff{{
+		Path: "a", Status: "modified", Added: 1, Hunks: []worktree.Hunk{{OldStart: 1, NewStart: 1, Lines: []string{"+new"}}},
+	}}}, d.err
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	double := &differ{}
+	h, ctx := build(t, func(s *Server) { s.Daemon.Differ = double }), t.Context()
+	base := &worktree.Base{At: time.Now().UTC(), Commit: strings.Repeat("a", 40)}
+	in := func(dir string, base *worktree.Base) *daemon.Agent {
+		return h.agent(func(a *daemon.Agent) { ended(a); a.Cwd, a.Base = dir, base })
+	}
+	a := in("/src", base)
+	late := h.agent(func(b *daemon.Agent) { b.Cwd, b.Base = "/src/app", base })
+	h.agent(func(b *daemon.Agent) { b.Cwd, b.Base = "/srcx", base })
+
+	diff := must(h.client.Diff(ctx, a.ID, agents.DiffRequest{Stat: true, Files: []string{"a", "b c\n"}}))(t)
+	if len(diff.Files) != 1 || diff.Files[0].Hunks[0].Lines[0] != "+new" || diff.Directory != "/src" {
+		t.Errorf("the diff: %+v", diff)
+	}
+	if q := double.got; !q.Stat || !slices.Equal(q.Files, []string{"a", "b c\n"}) || q.Dir != "/src" || q.Base.Commit != base.Commit {
+		t.Errorf("asked: %+v", q)
+	}
+	if len(diff.Notes) == 0 || !strings.HasPrefix(diff.Notes[0], fmt.Sprintf("The changes are the directory's, not this agent's alone: 1 other agent worked there too (%d", late.ID)) {
+		t.Errorf("the notes: %q", diff.Notes)
+	}
+	got := h.mainDoor().do("GET", at("agents", a.ID, "/diff"), "")
+	if got.status != 200 || double.got.Stat || len(double.got.Files) != 0 {
+		t.Errorf("without parameters: %d, asked %+v", got.status, double.got)
+	}
+
+	h.mainDoor().ok("GET", fmt.Sprintf("/ui/agents/%d/diff", a.ID), "", `class="new">&#43;new<`)
+
+	for query, code := range map[string]string{"?stat=yes": "invalid_parameter", "?file=/etc/passwd": "bad_files", "?file=a/../../b": "bad_files", "?file=": "bad_files",
+		"?file=a&file=%00": "invalid_parameter", "?stat=true&stat=true": "invalid_parameter", "?file=" + strings.Repeat("x", 5000): "bad_files",
+		"?" + strings.Repeat("file=a&", 101) + "stat=true": "bad_files"} {
+		h.mainDoor().do("GET", at("agents", a.ID, "/diff"+query), "").wants(t, query, 400, code)
+	}
+	h.mainDoor().do("GET", at("agents", 99999, "/diff"), "").wants(t, "no such agent", 404, "agent_not_found")
+	for _, one := range []struct {
+		a    *daemon.Agent
+		err  error
+		code string
+	}{
+		{in("/src", nil), nil, "base_unknown"},
+		{in("/src", &worktree.Base{Problem: "git is slow"}), nil, "base_unknown"},
+		{a, worktree.ErrNone, "no_repository"},
+		{a, worktree.ErrBaseGone, "base_gone"},
+		{a, errors.New("git is slow"), "diff_failed"},
+	} {
+		double.err = one.err
+		h.mainDoor().do("GET", at("agents", one.a.ID, "/diff"), "").wants(t, one.code, 409, one.code)
+	}
+	foreign := h.agent(func(a *daemon.Agent) { away(a); a.Host, a.Base = "elsewhere", base })
+	h.mainDoor().do("GET", at("agents", foreign.ID, "/diff"), "").wants(t, "another host", 409, "other_host")
 }

@@ -29,8 +29,8 @@ func TestAgentPage(t *testing.T) {
 	h.delivery(second, "hello there", daemon.Unconfirmed)
 	h.event("agent_stop_failed", second.ID, map[string]any{"message": "It does not go."})
 
-	page, err := h.Agent(t.Context(), second.ID, pictures.Day)
-	doc, body := drawn(t, page, err)
+	page := must(h.Agent(t.Context(), second.ID, pictures.Day))(t)
+	doc, body := drawn(t, page)
 	if page.Watch != idWatch("agent", second.ID) || !strings.Contains(body, `href="/ui/static/palette.css"`) {
 		t.Errorf("watches %q, or has no palette", page.Watch)
 	}
@@ -44,8 +44,7 @@ func TestAgentPage(t *testing.T) {
 	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
 	wantText(t, doc, "main", "unconfirmed", "hello there")
 
-	page, err = h.Agent(t.Context(), first.ID, pictures.Day)
-	doc, _ = drawn(t, page, err)
+	doc, _ = drawn(t, must(h.Agent(t.Context(), first.ID, pictures.Day))(t))
 	wantCalls(t, "handed off", doc) // its session goes on as another agent's work
 	if find(doc, "screen") != nil {
 		t.Error("an ended agent has a screen")
@@ -63,8 +62,7 @@ func TestQueuedMessagesCanBeCancelled(t *testing.T) {
 	for range ownDeliveries {
 		h.delivery(a, "done", daemon.Submitted)
 	}
-	page, err := h.Agent(t.Context(), a.ID, pictures.Day)
-	doc, _ := drawn(t, page, err)
+	doc, _ := drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	wantCalls(t, "two queued", doc, append(calls, cancel, fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, second.ID), fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, first.ID))...)
 	wantText(t, doc, "main", "mend the fence", "Cancel all 2 queued")
 }
@@ -111,8 +109,7 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 			}, row.moves...)
 			handoff = idWatch("", o.ID)[1:]
 		}
-		page, err := h.Agent(t.Context(), a.ID, pictures.Day)
-		doc, _ := drawn(t, page, err)
+		doc, _ := drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 		wantCalls(t, row.what, doc, row.want(idWatch("", a.ID)[1:], handoff)...)
 		wantText(t, doc, "main", row.says)
 	}
@@ -128,8 +125,7 @@ func TestPersonaOfManyAgents(t *testing.T) {
 	h := build(t)
 	for n := 1; n <= 5; n++ {
 		h.agent(nil)
-		page, err := h.Persona(t.Context(), slug)
-		_, text := drawn(t, page, err)
+		_, text := drawn(t, must(h.Persona(t.Context(), slug))(t))
 		if got, want := strings.Count(text, `data-open="hand-off"`), n%5; got != want {
 			t.Errorf("%d agents: %d buttons, want %d", n, got, want)
 		}
@@ -149,8 +145,7 @@ func TestPermissionIsSaidOnce(t *testing.T) {
 			"card": func() (*Page, error) { return h.Home(t.Context()) },
 			"page": func() (*Page, error) { return h.Agent(t.Context(), a.ID, pictures.Day) },
 		} {
-			page, err := draw()
-			doc, text := drawn(t, page, err)
+			doc, text := drawn(t, must(draw())(t))
 			for id := 1; id <= i+1; id++ {
 				if block := textIn(find(doc, fmt.Sprint("permission-", id))); !strings.Contains(block, fmt.Sprintf("it asks for permission %d for Bash", id)) {
 					t.Errorf("%s: permission %d says %q", what, id, block)
@@ -171,11 +166,10 @@ func TestPersonaPages(t *testing.T) {
 	second := h.agent(func(a *daemon.Agent) { a.PreviousAgentID, a.Generation = &first.ID, 2 })
 	h.handoff(other, nil, daemon.Instructing)
 
-	page, err := h.People(t.Context())
-	doc, _ := drawn(t, page, err)
+	doc, _ := drawn(t, must(h.People(t.Context()))(t))
 	wantText(t, doc, "persona-"+slug, "played by 2 agents")
-	page, err = h.Persona(t.Context(), slug)
-	doc, _ = drawn(t, page, err)
+	page := must(h.Persona(t.Context(), slug))(t)
+	doc, _ = drawn(t, page)
 	wantCalls(t, "played", doc, "hand-off", "POST /api/agents") // the other one is being handed off
 	wantText(t, doc, "main", "Hand off agent "+idWatch("", second.ID)[1:])
 	for i, want := range [][]int64{{second.ID, first.ID}, {other.ID}} {
@@ -188,16 +182,14 @@ func TestPersonaPages(t *testing.T) {
 		}
 	}
 	check(t, h.Personas.Archive(t.Context(), slug))
-	page, err = h.Persona(t.Context(), slug)
-	doc, _ = drawn(t, page, err)
+	doc, _ = drawn(t, must(h.Persona(t.Context(), slug))(t))
 	wantCalls(t, "archived", doc, "hand-off")
 }
 
 func TestUnplayedPersona(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	page, err := h.Persona(t.Context(), slug)
-	doc, _ := drawn(t, page, err)
+	doc, _ := drawn(t, must(h.Persona(t.Context(), slug))(t))
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "No agent has played it yet")
 }
@@ -222,20 +214,37 @@ func TestUnreadAgents(t *testing.T) {
 		a.Cwd, a.Repository, a.Branch = "/srv/shop", "shop", "fix-cart"
 	})
 	read := h.agent(func(a *daemon.Agent) { a.FinishedAt = &at })
-	page, err := h.Home(t.Context())
-	doc, _ := drawn(t, page, err)
+	doc, _ := drawn(t, must(h.Home(t.Context()))(t))
 	wantText(t, doc, "group-finished", "finished", "/srv/shop fix-cart", "Fix the cart", "It is fixed.")
 	id := idWatch("agent-", a.ID)
 	if find(doc, strings.Replace(id, ":", "", 1)) == nil {
 		t.Errorf("no card %s", id)
 	}
-	page, err = h.Agent(t.Context(), a.ID, pictures.Day)
-	_, body := drawn(t, page, err)
+	_, body := drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	if want := fmt.Sprintf(`data-seen="POST /api/agents/%d/seen" data-body='{"finished_at":"2031-05-04T12:00:00.000005Z"}'`, a.ID); !strings.Contains(body, want) {
 		t.Errorf("the page does not tell that it was seen by %s", want)
 	}
-	page, err = h.Agent(t.Context(), read.ID, pictures.Day)
-	if _, body := drawn(t, page, err); strings.Contains(body, "data-seen") {
+	if _, body := drawn(t, must(h.Agent(t.Context(), read.ID, pictures.Day))(t)); strings.Contains(body, "data-seen") {
 		t.Error("the page of an agent that nobody must look at tells that it was seen")
 	}
+}
+
+// TestTroubleNeedsYou: an agent whose turn failed needs a person, until it begins another turn.
+func TestTroubleNeedsYou(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	fails := func(a *daemon.Agent) {
+		a.Trouble = &daemon.Trouble{Code: "usage_limit", Message: "You've hit your limit", Since: h.now.Add(-time.Hour)}
+	}
+	a := h.agent(fails)
+	h.agent(func(a *daemon.Agent) { fails(a); a.State = daemon.Working })
+	page := must(h.Home(t.Context()))(t)
+	doc, _ := drawn(t, page)
+	if page.Needs != 1 {
+		t.Errorf("%d need somebody, want one", page.Needs)
+	}
+	id := idWatch("", a.ID)[1:]
+	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "60 min", "understudy agent attach "+id)
+	doc, _ = drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
+	wantText(t, doc, "main", "usage_limit: You've hit your limit", "understudy agent send "+id)
 }

@@ -91,8 +91,8 @@ func TestHandoffPage(t *testing.T) {
 		})
 		o := h.handoff(a, begin, row.moves...)
 		fill := strings.NewReplacer("{a}", fmt.Sprint(a.ID), "{h}", fmt.Sprint(o.ID)).Replace
-		page, err := h.Handoff(t.Context(), o.ID)
-		doc, body := drawn(t, page, err)
+		page := must(h.Handoff(t.Context(), o.ID))(t)
+		doc, body := drawn(t, page)
 		for i := range row.calls {
 			row.calls[i] = fill(row.calls[i])
 		}
@@ -108,17 +108,15 @@ func TestHandoffPage(t *testing.T) {
 	empty := h.handoff(h.agent(nil), func(o *daemon.Handoff) {
 		o.Mode, o.Error = daemon.ModeGenerate, &daemon.Failure{Phase: daemon.Verifying, Code: data.DocumentSaysNothing, Message: "Too few words"}
 	}, daemon.Generating, daemon.Verifying, daemon.Failed)
-	says, err := h.Handoff(t.Context(), empty.ID)
 	again := fmt.Sprintf("POST /api/handoffs/%d/retry", empty.ID)
-	drawnSays, _ := drawn(t, says, err)
+	drawnSays, _ := drawn(t, must(h.Handoff(t.Context(), empty.ID))(t))
 	wantCalls(t, "says nothing", drawnSays, again, again+`{"force":true}`, again+`{"mode":"agent"}`)
 	toy := h.agent(func(a *daemon.Agent) { a.Runtime = "toy" }) // a runtime that cannot copy a session
 	o := h.handoff(toy, begin, append(toRecord[:2:2], daemon.Failed)...)
-	page, err := h.Handoff(t.Context(), o.ID)
-	doc, _ := drawn(t, page, err)
+	doc, _ := drawn(t, must(h.Handoff(t.Context(), o.ID))(t))
 	wantCalls(t, "failed, and no copy", doc, fmt.Sprintf("POST /api/handoffs/%d/retry", o.ID))
-	page, err = h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed})
-	if doc, _ := drawn(t, page, err); len(page.Data.(*handoffs).Handoffs) != 5 || find(doc, "handoff-1") != nil {
+	page := must(h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed}))(t)
+	if doc, _ := drawn(t, page); len(page.Data.(*handoffs).Handoffs) != 5 || find(doc, "handoff-1") != nil {
 		t.Errorf("failed handoffs: %d", len(page.Data.(*handoffs).Handoffs))
 	}
 }
@@ -132,8 +130,7 @@ func TestDocumentPages(t *testing.T) {
 		"document": func() (*Page, error) { return h.Document(t.Context(), o.ID) },
 		"context":  func() (*Page, error) { return h.Context(t.Context(), o.ID) },
 	} {
-		page, err := draw()
-		_, body := drawn(t, page, err)
+		_, body := drawn(t, must(draw())(t))
 		for _, want := range []string{fmt.Sprintf(`href="/api/handoffs/%d/%s" data-save download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind]} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s: no %s in %s", kind, want, body)
@@ -165,8 +162,8 @@ func TestHandoffPageShowsHeirs(t *testing.T) {
 			{Heir: daemon.Heir{Persona: "dev-eve-1"}},
 		}
 	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs)
-	page, err := h.Handoff(t.Context(), o.ID)
-	doc, body := drawn(t, page, err)
+	page := must(h.Handoff(t.Context(), o.ID))(t)
+	doc, body := drawn(t, page)
 	wantText(t, doc, "heir-0", "tester-kit-1", fmt.Sprintf("agent %d, has its briefing", one.ID), "claude", "opus")
 	wantText(t, doc, "heir-1", "reviewer-ada-1", fmt.Sprintf("agent %d, briefing", two.ID), "its composer is not ready")
 	wantText(t, doc, "heir-2", "dev-eve-1", "not started")
@@ -181,12 +178,10 @@ func TestHandoffPageShowsHeirs(t *testing.T) {
 			t.Errorf("the form has no field %s", field)
 		}
 	}
-	page, err = h.Agent(t.Context(), a.ID, pictures.Day)
-	doc, _ = drawn(t, page, err)
+	doc, _ = drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	for _, b := range []*daemon.Agent{one, two} {
 		wantText(t, doc, fmt.Sprintf("generation-%d", b.ID), fmt.Sprintf("from agent %d", a.ID), "plays "+*b.Persona)
 	}
-	page, err = h.Handoffs(t.Context(), daemon.HandoffFilter{})
-	doc, _ = drawn(t, page, err)
+	doc, _ = drawn(t, must(h.Handoffs(t.Context(), daemon.HandoffFilter{}))(t))
 	wantText(t, doc, fmt.Sprintf("handoff-%d", o.ID), fmt.Sprintf("agent %d, agent %d", one.ID, two.ID))
 }

@@ -15,6 +15,15 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
+// ids are the agents of cards, sorted.
+func ids(cards []card) (out []int64) {
+	for _, c := range cards {
+		out = append(out, c.ID)
+	}
+	slices.Sort(out)
+	return out
+}
+
 // TestHomeOfTheEnded: ended agents are sorted by their end and not by their id. An agent that died needs a person for a
 // day, unless another agent goes on with its work.
 func TestHomeOfTheEnded(t *testing.T) {
@@ -34,24 +43,14 @@ func TestHomeOfTheEnded(t *testing.T) {
 		end(48*time.Hour, "process_gone", false)
 	}
 	died := end(time.Hour, "process_gone", false)
-	failed := end(time.Hour, "not started: no such folder", false)
-	server := end(time.Hour, "tmux_server_gone", false)
-	mute := end(time.Hour, "process_gone; its pane shows ‹bad flag›", false) // it never had a session
 	end(2*time.Hour, "process_gone", true)
 	followed := end(time.Hour, "other", false)
 	h.agent(func(a *daemon.Agent) { a.PreviousAgentID = &followed.ID })
 
-	page, err := h.Home(t.Context())
-	drawn(t, page, err)
-	ids := func(cards []card) (out []int64) {
-		for _, c := range cards {
-			out = append(out, c.ID)
-		}
-		slices.Sort(out)
-		return out
-	}
+	page := must(h.Home(t.Context()))(t)
+	drawn(t, page)
 	got := page.Data.(*home)
-	if want := []int64{died.ID, failed.ID, server.ID, mute.ID}; !slices.Equal(ids(got.Needs), want) {
+	if want := []int64{died.ID}; !slices.Equal(ids(got.Needs), want) {
 		t.Errorf("in need: %d, want %d", ids(got.Needs), want)
 	}
 	if len(got.Ended) != maxEnded || got.Ended[0].ID != long.ID {
@@ -73,8 +72,7 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 	}
 	first, mute := die(func(*daemon.Agent) {}), die(func(a *daemon.Agent) { a.Note = "its session has no conversation" })
 	other, second := die(func(a *daemon.Agent) { a.Host = "elsewhere" }), die(func(a *daemon.Agent) { a.EndCause = "" })
-	page, err := h.Home(t.Context())
-	doc, text := drawn(t, page, err)
+	doc, text := drawn(t, must(h.Home(t.Context()))(t))
 	all := find(doc, "resume-all")
 	if all == nil || attribute(all, "data-body") != fmt.Sprintf(`{"ids":[%d,%d]}`, first.ID, second.ID) {
 		t.Fatalf("the button for all sends %q, want agents %d and %d", attribute(all, "data-body"), first.ID, second.ID)
@@ -99,8 +97,7 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 // TestBrowserCountsAges: the page gives app.js the units in which Go counts ages.
 func TestBrowserCountsAges(t *testing.T) {
 	t.Parallel()
-	page, err := build(t).Home(t.Context())
-	doc, _ := drawn(t, page, err)
+	doc, _ := drawn(t, must(build(t).Home(t.Context()))(t))
 	body := find(doc, "main").Parent
 	inBrowser := func(s int64) string {
 		for unit := range strings.SplitSeq(attribute(body, "data-ages"), ",") {
@@ -149,17 +146,12 @@ func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 	}
 	store := &asked{Store: h.Daemon.Store}
 	h.Daemon.Store = store
-	page, err := h.Home(t.Context())
-	drawn(t, page, err)
+	page := must(h.Home(t.Context()))(t)
+	drawn(t, page)
 	if store.handoffs != 2 {
 		t.Errorf("handoffs were read %d times, want once those that are open and once those that have failed", store.handoffs)
 	}
-	var needs []int64
-	for _, c := range page.Data.(*home).Needs {
-		needs = append(needs, c.ID)
-	}
-	slices.Sort(needs)
-	if !slices.Equal(needs, failed) {
+	if needs := ids(page.Data.(*home).Needs); !slices.Equal(needs, failed) {
 		t.Errorf("agents %d need somebody, want %d", needs, failed)
 	}
 }
@@ -181,15 +173,15 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, pictures.Day) },
 		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
 	} {
-		page, err := draw()
-		doc, _ := drawn(t, page, err)
+		page := must(draw())(t)
+		doc, _ := drawn(t, page)
 		if page.Needs != 1 {
 			t.Errorf("%s: %d need somebody, want one", what, page.Needs)
 		}
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
-	page, err := h.Agent(t.Context(), outgoing.ID, pictures.Day)
-	drawn(t, page, err)
+	page := must(h.Agent(t.Context(), outgoing.ID, pictures.Day))(t)
+	drawn(t, page)
 	if page.Needs != 0 {
 		t.Error("an agent whose successor is there needs somebody")
 	}

@@ -67,22 +67,18 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 
 	out := map[string]*html.Node{}
 	ctx := t.Context()
-	add := func(name string, page *Page, err error) {
-		t.Helper()
-		out[name], _ = drawn(t, page, err)
+	add := func(name string) func(*Page, error) {
+		return func(page *Page, err error) { out[name], _ = drawn(t, must(page, err)(t)) }
 	}
 	for name, id := range map[string]int64{"old": old.ID, "heir": heir.ID, "away": away.ID, "plain": plain.ID} {
-		page, err := h.Agent(ctx, id, pictures.Day)
-		add("agent "+name, page, err)
+		add("agent " + name)(h.Agent(ctx, id, pictures.Day))
 	}
 	for name, id := range map[string]int64{"recorded": recorded.ID, "failed": failed.ID, "open": open.ID} {
-		page, err := h.Handoff(ctx, id)
-		add("handoff "+name, page, err)
+		add("handoff " + name)(h.Handoff(ctx, id))
 	}
 	h.Daemon.Differ = written{text}
 	changed := h.agent(func(a *daemon.Agent) { fill(a); a.Base = &worktree.Base{At: h.now, Commit: text, Branch: text} })
-	page, err := h.Diff(ctx, changed.ID, agents.DiffRequest{})
-	add("diff", page, err)
+	add("diff")(h.Diff(ctx, changed.ID, agents.DiffRequest{}))
 	h.Daemon.Keeper = keeping{text: text}
 	tree := &daemon.Worktree{
 		ID: 1, Host: "here", Repository: text, Path: text, Workdir: text, Branch: text, Base: text, BaseCommit: text, State: daemon.TreeStanding, KeptRef: text, CreatedAt: h.now,
@@ -92,23 +88,15 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	fill(inTree)
 	inTree.State, inTree.EndedAt, inTree.EndReason = daemon.Ended, &h.now, &text
 	h.commit(&daemon.Change{NewWorktree: tree, NewAgent: inTree})
-	page, err = h.Agent(ctx, inTree.ID, pictures.Day)
-	add("agent in a tree", page, err)
-	page, err = h.Worktrees(ctx, true, 0)
-	add("work trees", page, err)
-	page, err = h.Handoffs(ctx, daemon.HandoffFilter{})
-	add("handoffs", page, err)
-	page, err = h.Handoffs(ctx, daemon.HandoffFilter{Persona: text})
-	add("handoffs of a persona", page, err)
-	page, err = h.People(ctx)
-	add("personas", page, err)
-	page, err = h.Persona(ctx, "tester-eve-1")
-	add("persona", page, err)
-	page, err = h.Document(ctx, recorded.ID)
-	add("document", page, err)
-	page, err = h.Home(ctx)
-	add("home", page, err)
-	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}}), nil)
+	add("agent in a tree")(h.Agent(ctx, inTree.ID, pictures.Day))
+	add("work trees")(h.Worktrees(ctx, true, 0))
+	add("handoffs")(h.Handoffs(ctx, daemon.HandoffFilter{}))
+	add("handoffs of a persona")(h.Handoffs(ctx, daemon.HandoffFilter{Persona: text}))
+	add("personas")(h.People(ctx))
+	add("persona")(h.Persona(ctx, "tester-eve-1"))
+	add("document")(h.Document(ctx, recorded.ID))
+	add("home")(h.Home(ctx))
+	add("pipeline")(h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}}), nil)
 	return out
 }
 

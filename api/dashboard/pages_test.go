@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -159,9 +161,8 @@ func (h *pages) event(typ string, agentID int64, payload map[string]any) {
 }
 
 // drawn writes a page and parses it.
-func drawn(t testing.TB, page *Page, err error) (*html.Node, string) {
+func drawn(t testing.TB, page *Page) (*html.Node, string) {
 	t.Helper()
-	check(t, err)
 	var b bytes.Buffer
 	check(t, page.Write(&b))
 	return must(html.Parse(bytes.NewReader(b.Bytes())))(t), b.String()
@@ -228,5 +229,23 @@ func wantText(t *testing.T, n *html.Node, id string, want ...string) {
 		if got := textIn(part); !strings.Contains(got, w) {
 			t.Errorf("#%s says %q, not %q", id, got, w)
 		}
+	}
+}
+
+// TestNoTemplateHidesAnother: of two templates with one name the later file wins, and the pages with the other one break.
+func TestNoTemplateHidesAnother(t *testing.T) {
+	t.Parallel()
+	define := regexp.MustCompile(`\{\{-? *define "([^"]+)"`)
+	from := map[string]string{}
+	for _, file := range must(fs.Glob(files, "html/*.html"))(t) {
+		for _, m := range define.FindAllStringSubmatch(string(must(fs.ReadFile(files, file))(t)), -1) {
+			if was := from[m[1]]; was != "" {
+				t.Errorf("template %q is in %s and in %s", m[1], was, file)
+			}
+			from[m[1]] = file
+		}
+	}
+	if len(from) == 0 {
+		t.Error("no template was found")
 	}
 }

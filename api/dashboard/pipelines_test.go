@@ -31,6 +31,12 @@ func (h *pages) step(run *daemon.Pipeline, index int, status daemon.StepStatus) 
 	}
 }
 
+// pagesOf returns the pages that show a pipeline, by name.
+func (h *pages) pagesOf(run *daemon.Pipeline) map[string]*Page {
+	h.t.Helper()
+	return map[string]*Page{"home": must(h.Home(h.t.Context()))(h.t), "pipeline": must(h.Pipeline(h.t.Context(), run.ID))(h.t)}
+}
+
 // TestDecisionsNameTheirStep: the buttons approve and reject the step that the page shows, even if the pipeline waits at
 // another step by then.
 func TestDecisionsNameTheirStep(t *testing.T) {
@@ -40,12 +46,8 @@ func TestDecisionsNameTheirStep(t *testing.T) {
 	run.Steps = []daemon.Step{h.step(run, 0, daemon.StepDone), h.step(run, 1, daemon.StepPending)}
 	run.Steps[0].StartedAt, run.Steps[0].FinishedAt, run.Steps[0].ApprovedAt = &h.now, &h.now, &h.now
 	h.commit(&daemon.Change{NewPipeline: run})
-	for name, draw := range map[string]func() (*Page, error){
-		"home":     func() (*Page, error) { return h.Home(t.Context()) },
-		"pipeline": func() (*Page, error) { return h.Pipeline(t.Context(), run.ID) },
-	} {
-		page, err := draw()
-		doc, _ := drawn(t, page, err)
+	for name, page := range h.pagesOf(run) {
+		doc, _ := drawn(t, page)
 		for _, verb := range []string{"approve", "reject"} {
 			if want := fmt.Sprintf(`%s{"step_id":%d}`, verb, run.Steps[1].ID); !slices.Contains(calls(doc), want) {
 				t.Errorf("%s: buttons do %q, want %s among them", name, calls(doc), want)
@@ -64,8 +66,7 @@ func TestRunGrowsOlder(t *testing.T) {
 	run.Steps = []daemon.Step{h.step(run, 0, daemon.StepDone), h.step(run, 1, daemon.StepRunning)}
 	run.Steps[0].StartedAt, run.Steps[0].FinishedAt, run.Steps[1].StartedAt = &begun, &ended, &ended
 	h.commit(&daemon.Change{NewPipeline: run})
-	page, err := h.Pipeline(t.Context(), run.ID)
-	doc, text := drawn(t, page, err)
+	doc, text := drawn(t, must(h.Pipeline(t.Context(), run.ID))(t))
 	var ages []string
 	for n := range doc.Descendants() {
 		if slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "data-age" }) {
@@ -91,12 +92,8 @@ func TestUndecidedStepOffersItsWays(t *testing.T) {
 	s.StartedAt, s.FinishedAt, s.ApprovedAt, s.Undecided = &h.now, &h.now, &h.now, daemon.UndecidedUnclear
 	s.Next = []personas.Rule{{When: personas.Condition{Heading: "Verdict", Contains: "changes requested"}, Goto: 1}}
 	h.commit(&daemon.Change{NewPipeline: run})
-	for name, draw := range map[string]func() (*Page, error){
-		"home":     func() (*Page, error) { return h.Home(t.Context()) },
-		"pipeline": func() (*Page, error) { return h.Pipeline(t.Context(), run.ID) },
-	} {
-		page, err := draw()
-		doc, text := drawn(t, page, err)
+	for name, page := range h.pagesOf(run) {
+		doc, text := drawn(t, page)
 		for _, want := range []string{`approve{"step_id":%d,"after":true}`, `approve{"step_id":%d,"goto":1}`, `reject{"step_id":%d,"after":true}`} {
 			if want = fmt.Sprintf(want, s.ID); !slices.Contains(calls(doc), want) {
 				t.Errorf("%s: buttons do %q, want %s among them", name, calls(doc), want)

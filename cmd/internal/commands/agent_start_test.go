@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestWhatKeepsAnAgentFromStarting: an agent that opens a session again whose turn broke off has a note from its beginning, and starts
@@ -34,5 +36,68 @@ func TestWhatKeepsAnAgentFromStarting(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestStartInAWorktree: the branch may follow --worktree with and without an equals sign, before and after the persona.
+func TestStartInAWorktree(t *testing.T) {
+	const con = "developer-con-1"
+	for _, c := range []struct {
+		branch  string // the value of --worktree
+		args    []string
+		persona string
+		want    string
+	}{
+		{ownBranch, []string{con}, con, ""},
+		{ownBranch, nil, "", ""},
+		{ownBranch, []string{"fix-login", con}, con, "fix-login"},
+		{ownBranch, []string{con, "fix-login"}, con, "fix-login"},
+		{ownBranch, []string{con, "developer-con-2"}, con, "developer-con-2"},
+		{ownBranch, []string{"fix/login"}, "", "fix/login"},
+		{"fix-login", []string{con}, con, "fix-login"},
+	} {
+		var in agents.NewAgent
+		err := startTree{asked: true, branch: c.branch}.into(&in, c.args)
+		if err != nil || in.Persona != c.persona || in.Worktree == nil || in.Worktree.Branch != c.want {
+			t.Errorf("%q %q: persona %q, tree %+v, %v", c.branch, c.args, in.Persona, in.Worktree, err)
+		}
+	}
+	for _, c := range []struct {
+		tree startTree
+		args []string
+	}{
+		{startTree{}, []string{con, "fix-login"}},
+		{startTree{asked: true, branch: "fix-login"}, []string{con, "fix-login"}},
+		{startTree{base: "main"}, []string{con}},
+	} {
+		if err := c.tree.into(&agents.NewAgent{}, c.args); err == nil {
+			t.Errorf("%+v %q is taken", c.tree, c.args)
+		}
+	}
+}
+
+// TestCalled: a name that matches exactly beats a persona, also where the persona is another agent's; both beat the beginning of a
+// name.
+func TestCalled(t *testing.T) {
+	t.Parallel()
+	persona := "developer-con-1"
+	agents := []daemon.Agent{
+		{ID: 3, Name: "third", Persona: &persona},
+		{ID: 2, Name: persona},
+		{ID: 5, Name: "third-party"}, {ID: 1, Name: "twin"}, {ID: 4, Name: "twin", Persona: new("reviewer-ada-1")},
+	}
+	for word, want := range map[string][]int64{
+		persona: {2}, "third": {3}, "twin": {1, 4}, "reviewer-ada-1": {4}, "nobody": nil, "third-": {5}, "thi": {3, 5}, "tw": {1, 4},
+	} {
+		var got []int64
+		for _, a := range called(agents, word) {
+			got = append(got, a.ID)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: agents %v, want %v", word, got, want)
+		}
+	}
+	if got := called(agents[:1], persona); len(got) != 1 || got[0].ID != 3 {
+		t.Errorf("by persona alone: %+v", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func TestPointInTime(t *testing.T) {
@@ -29,19 +29,13 @@ func TestPointInTime(t *testing.T) {
 	}
 }
 
-func TestAuditUsage(t *testing.T) {
+func TestUIEventLine(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]string{
-		"--export pdf":            "--export must be md or json",
-		"--output x":              "--output needs --export md or --export json",
-		"--export md --limit 5":   "--export writes all matching events: leave out --limit, and use --since to get fewer",
-		"--handoff 0":             "--handoff must be a number from 1",
-		"--since soon --agent 12": "--since must be how long ago",
-	} {
-		var stdout, stderr strings.Builder
-		code := Run(t.Context(), append([]string{"audit"}, strings.Fields(args)...), cmdtest.NoEnv, strings.NewReader(""), &stdout, &stderr)
-		if code != ExitUsage || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%s: exit code %d, %s", args, code, &stderr)
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
+	for at, want := range map[time.Time]string{now.Add(-time.Minute): "05:05:07", now.AddDate(0, 0, -1): "2026-03-03 05:06:07"} {
+		e := event.Event{ID: 12, Type: "handoff_recorded", At: at}
+		if got, want := eventLine(e, "Handoff 3 is in phase recorded", now), "   12  "+want+"  handoff_recorded          Handoff 3 is in phase recorded"; got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
 }

@@ -5,13 +5,16 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -68,5 +71,86 @@ func checkHelp(t *testing.T, c *cobra.Command, path []string, name string) {
 	}
 	if !bytes.Equal(stdout.Bytes(), want) {
 		t.Errorf("help differs from %s; go test -update writes it anew:\n%s", golden, &stdout)
+	}
+}
+
+// TestCompletionIsThere: each command with an argument says how it is completed, and each flag that is no
+// free text.
+func TestCompletionIsThere(t *testing.T) {
+	t.Parallel()
+	known := []string{"agent", "persona", "state", "status", "mode", "types", "runtime", "template", "handoff", "pipeline"}
+	seen := 0
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if strings.ContainsAny(strings.TrimPrefix(c.Use, c.Name()), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && c.ValidArgsFunction == nil && c.Name() != "hook" && c.Name() != "help" && c.Use != "add ROLE NAME" {
+			t.Errorf("%s completes no argument", c.CommandPath())
+		}
+		for _, name := range known {
+			if f := c.LocalFlags().Lookup(name); f != nil && f.Value.Type() != "bool" {
+				seen++
+				if _, ok := c.GetFlagCompletionFunc(name); !ok {
+					t.Errorf("%s --%s completes nothing", c.CommandPath(), name)
+				}
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(rootCommand(&cli.App{Getenv: cmdtest.NoEnv}))
+	if seen < len(known) {
+		t.Errorf("%d flags of %d", seen, len(known))
+	}
+}
+
+func TestCompletionOfLists(t *testing.T) {
+	t.Parallel()
+	got, _ := listOf(func() []string { return []string{"a", "b", "ab"} })(nil, nil, "b,x,a")
+	if want := []string{"b,x,a", "b,x,ab"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	words := ownNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
+	if want := []string{"once\tagent 3, idle"}; !slices.Equal(words, want) {
+		t.Errorf("names %q, want %q", words, want)
+	}
+}
+
+// TestStartTakesTheFlagOfHandoff: whoever knows `handoff --permission-mode` writes that for a start, too.
+func TestStartTakesTheFlagOfHandoff(t *testing.T) {
+	t.Parallel()
+	c := agentStart(&cli.App{Getenv: cmdtest.NoEnv})
+	if err := c.ParseFlags([]string{"--permission-mode", "plan"}); err != nil || c.Flag("mode").Value.String() != "plan" {
+		t.Errorf("%v, mode %s", err, c.Flag("mode").Value)
+	}
+}
+
+// TestWhatIsNotFoundNamesTheNextCommand: an error about something that there is not leads on.
+func TestWhatIsNotFoundNamesTheNextCommand(t *testing.T) {
+	t.Parallel()
+	for _, code := range []daemon.Code{
+		daemon.CodeAgentNotFound, daemon.CodeHandoffNotFound, daemon.CodePermissionNotFound, daemon.CodePipelineNotFound, api.CodePersonaNotFound,
+	} {
+		if got := hint(daemon.Errorf(daemon.KindNotFound, code, "Not found")); !strings.Contains(got, "`understudy ") {
+			t.Errorf("%s: %q names no command", code, got)
+		}
+	}
+}
+
+// TestWrongUse: a command that is called in a wrong way says how to call it, does nothing, and ends with the code of that.
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"audit --export pdf":            "--export must be md or json",
+		"audit --output x":              "--output needs --export md or --export json",
+		"audit --export md --limit 5":   "--export writes all matching events: leave out --limit, and use --since to get fewer",
+		"audit --handoff 0":             "--handoff must be a number from 1",
+		"audit --since soon --agent 12": "--since must be how long ago",
+		"top":                           "understudy: top needs a terminal; elsewhere use `understudy agent list`: see `understudy top --help`\n",
+	} {
+		var stdout, stderr strings.Builder
+		code := Run(t.Context(), strings.Fields(args), cmdtest.NoEnv, strings.NewReader(""), &stdout, &stderr)
+		if code != ExitUsage || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+			t.Errorf("%s: exit code %d, %s", args, code, &stderr)
+		}
 	}
 }

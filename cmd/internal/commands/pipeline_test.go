@@ -45,7 +45,7 @@ func TestPipelineEnd(t *testing.T) {
 	}
 }
 
-// What a run waits for reads as a sentence, whatever the daemon's note is.
+// What a run waits for reads as a sentence, whatever the daemon's note is. Warnings of old do not come with each command for the run.
 func TestPipelineNotes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestPipelineNotes(t *testing.T) {
 		{daemon.PipelineDone, "", "", "", "pipeline 7 done: `"},
 	} {
 		p := cmdtest.Pipeline()
-		p.Status, p.Note = c.status, c.note
+		p.Status, p.Note, p.Warnings = c.status, c.note, []string{"Run 6 works in the same directory"}
 		var shown, said bytes.Buffer
 		show.DescribePipeline(&term.UI{Out: &shown}, &p)
 		if c.field == "" && (strings.Contains(shown.String(), "\nwaits for") || strings.Contains(shown.String(), "\nnote")) ||
@@ -72,22 +72,10 @@ func TestPipelineNotes(t *testing.T) {
 		if c.waits != "" && !strings.HasPrefix(term.Waiting(show.NoteWords(&p)), c.waits) {
 			t.Errorf("%s: %s", c.status, term.Waiting(show.NoteWords(&p)))
 		}
-		a := &cli.App{Getenv: cmdtest.NoEnv, Stdout: &said}
-		if err := followPipeline(t.Context(), a, nil, p, false); err != nil || !strings.HasPrefix(said.String(), c.said) {
+		a := &cli.App{Getenv: cmdtest.NoEnv, Stdout: &said, Stderr: &said}
+		if err := followPipeline(t.Context(), a, nil, p, false); err != nil || !strings.HasPrefix(said.String(), c.said) || strings.Contains(said.String(), "Run 6") {
 			t.Errorf("%s: %s, %v", c.status, &said, err)
 		}
-	}
-}
-
-// Warnings of old do not come with each command for the run.
-func TestPipelineWarnsOnce(t *testing.T) {
-	t.Parallel()
-	var stdout, stderr bytes.Buffer
-	p := cmdtest.Approved(cmdtest.Pipeline(), "")
-	p.Warnings = []string{"Run 6 works in the same directory"}
-	a := &cli.App{Getenv: cmdtest.NoEnv, Stdout: &stdout, Stderr: &stderr}
-	if err := followPipeline(t.Context(), a, nil, p, false); err != nil || stderr.Len() > 0 || strings.Contains(stdout.String(), "Run 6") {
-		t.Errorf("%v: %s%s", err, &stdout, &stderr)
 	}
 }
 

@@ -46,9 +46,7 @@ func TestUIEndWords(t *testing.T) {
 			t.Errorf("%s: %s", reason, got)
 		}
 	}
-	if got := EndWords(nil); got != "-" {
-		t.Errorf("none: %s", got)
-	}
+	wantText(t, EndWords(nil), "-")
 }
 
 // TestStateCell: a list says beside the state what an agent needs a person for, unless the state says so.
@@ -98,11 +96,7 @@ func TestAgentLinesFit(t *testing.T) {
 		}
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"WAITS FOR", "permission", "waiting 5 min", "finished 5 min", "idle 5 min", "fix-cart", "checkout", "43 %"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
+	wantIn(t, text, "WAITS FOR", "permission", "waiting 5 min", "finished 5 min", "idle 5 min", "fix-cart", "checkout", "43 %")
 	for _, not := range []string{"HOST", "PERSONA"} {
 		if strings.Contains(lines[0], not) {
 			t.Errorf("%q says nothing here, in\n%s", not, text)
@@ -123,5 +117,4 @@ func TestAgentLinesFit(t *testing.T) {
 	if list[0].ID != 9 {
 		t.Errorf("by id: %d first", list[0].ID)
 	}
-	t.Logf("\n%s", text)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 // aLine is a line of two generations, of which the second is still at it, newest first.
@@ -93,18 +94,58 @@ func TestDescribeHandoff(t *testing.T) {
 	h.Mode, h.Structured = daemon.ModeGenerate, &daemon.Structured{}
 	var b bytes.Buffer
 	DescribeHandoff(&term.UI{Out: &b}, &h, nil)
-	for _, want := range []string{
+	wantIn(t, b.String(),
 		"mode          generate\n", "generation    1\n", "structured    yes\n", "validated     no, it was not checked\n", "degraded      no\n",
 		"context used  76 % high", "warning       file [2Jx\nwarning       more\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in:\n%s", want, &b)
-		}
-	}
+	)
 	h = daemon.Handoff{Phase: daemon.Failed, Error: &daemon.Failure{Phase: daemon.Generating, Code: "generation_empty", Message: "Handoff failed: generation produced no content", Hint: "ask once more"}}
 	b.Reset()
 	DescribeHandoff(&term.UI{Out: &b}, &h, nil)
 	if got := b.String(); !strings.Contains(got, "error       Handoff failed: generation produced no content\nhint        ask once more\n") || strings.Contains(got, "structured") {
 		t.Errorf("a failure:\n%s", got)
+	}
+}
+
+// TestDescribeDurations: each phase has its time, the median of the others, how they relate, and a bar; a handoff without
+// others to compare it with has none of that.
+func TestDescribeDurations(t *testing.T) {
+	t.Parallel()
+	ms := func(v int64) *int64 { return &v }
+	var b bytes.Buffer
+	d := pictures.Durations{TotalMS: 61_000, MedianMS: ms(40_000), Of: 3, Phases: []pictures.PhaseDuration{
+		{Phase: daemon.Requested, MS: 10, MedianMS: ms(0), Of: 3}, {Phase: daemon.AwaitingDocument, MS: 60_000, MedianMS: ms(40_000), Of: 3}, {Phase: daemon.Spawning, MS: 30_000}}}
+	if err := DescribeDurations(&term.UI{Out: &b}, &d); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, b.String(), `
+beside the median of 3 other completed handoffs
+PHASE                                TIME     MEDIAN   RATIO
+requested                            0.01 s   0.00 s   -
+awaiting document  ████████████████  60.00 s  40.00 s  1.5×
+spawning           ████████          30.00 s  -        -
+total                                61.00 s  40.00 s  1.5×
+`)
+	b.Reset()
+	if err := DescribeDurations(&term.UI{Out: &b}, &pictures.Durations{}); err != nil || b.Len() != 0 {
+		t.Errorf("%q (%v)", b.String(), err)
+	}
+}
+
+// TestPhases: a move prints the phase that it ended, and a retry prints where the handoff goes on.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := NewWatcher(&term.UI{Out: &out})
+	w.phase(daemon.Transition{From: daemon.Instructing, To: daemon.AwaitingDocument}, &daemon.Handoff{AgentID: 1}, 1500*time.Millisecond)
+	w.phase(daemon.Transition{From: daemon.Verifying, To: daemon.Failed}, &daemon.Handoff{}, time.Second)
+	w.phase(daemon.Transition{From: daemon.Failed, To: daemon.Verifying}, &daemon.Handoff{}, time.Second)
+	w.phase(daemon.Transition{From: daemon.Verifying, To: daemon.Instructing, Cause: "retry: document_missing"}, &daemon.Handoff{}, time.Second)
+	const want = `  ✓ instructing                 1.50 s  agent 1 took the instruction
+  ✗ verifying                   1.00 s  failed
+  ↻ retried: verifying
+  ✗ verifying                   1.00 s  retry: document_missing
+`
+	if out.String() != want {
+		t.Errorf("printed:\n%s\nwant:\n%s", &out, want)
 	}
 }

@@ -2,6 +2,7 @@ package show
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,4 +12,22 @@ import (
 func TestMain(m *testing.M) {
 	time.Local = time.UTC // what commands print for people is in local time
 	os.Exit(wardentest.Run(m.Run))
+}
+
+// wantText compares what was written.
+func wantText(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// wantIn looks for texts in what was written.
+func wantIn(t *testing.T, got string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
 )
 
 // tale is a run from its start to its end, as somebody sees it who waits.
@@ -50,14 +51,12 @@ func TestPipelineProgress(t *testing.T) {
 `
 	var pipe bytes.Buffer
 	tale(t, &term.UI{Out: &pipe})
-	if want := warning + `  … pending                             waits for its turn: 4 runs are at work, as many as may be
+	wantText(t, pipe.String(), warning+`  … pending                             waits for its turn: 4 runs are at work, as many as may be
   … 1/3 designer                           agent 12
   … 1/3 designer                           agent 12 → 15
-` + ended + `  … 2/3 developer                          waits for approval: look at ` + "`understudy pipeline show 7 --step 1`, then `understudy pipeline approve 7` or `understudy pipeline reject 7`" + `
+`+ended+`  … 2/3 developer                          waits for approval: look at `+"`understudy pipeline show 7 --step 1`, then `understudy pipeline approve 7` or `understudy pipeline reject 7`"+`
   … 2/3 developer                          agent 16
-` + verdict; pipe.String() != want {
-		t.Errorf("in a pipe:\n%s\nwant:\n%s", pipe.String(), want)
-	}
+`+verdict)
 
 	var screen bytes.Buffer
 	tale(t, &term.UI{Out: &screen, Terminal: true})
@@ -83,9 +82,7 @@ func TestPipelineProgressAfterApproval(t *testing.T) {
 	for _, p := range []daemon.Pipeline{p, cmdtest.Failed(p, "no"), p, cmdtest.Failed(p, "no")} { // it was resumed while nobody looked
 		w.Look(&p)
 	}
-	if want := "  … 2/3 developer                          agent 16\n  ✗ 2/3 developer                   3 min  agent 16\n"; b.String() != want {
-		t.Errorf("got:\n%swant:\n%s", b.String(), want)
-	}
+	wantText(t, b.String(), "  … 2/3 developer                          agent 16\n  ✗ 2/3 developer                   3 min  agent 16\n")
 }
 
 func TestPipelineShow(t *testing.T) {
@@ -94,11 +91,11 @@ func TestPipelineShow(t *testing.T) {
 	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Pipeline(), "without the\nold clients"), "Step timed out after 180s")
 	p.Warnings = []string{"Run 6 works in the same directory"}
 	DescribePipeline(&term.UI{Out: &b}, &p)
-	if want := `pipeline   7
+	wantText(t, b.String(), `pipeline   7
 title      Mend the login
 status     failed
 error      Step timed out after 180s (step_timeout)
-hint       go on with ` + "`understudy pipeline resume 7`" + `
+hint       go on with `+"`understudy pipeline resume 7`"+`
 template   full_feature
 directory  /srv/app
 created    2026-07-01 09:00:00 UTC
@@ -118,22 +115,16 @@ steps
   ✗ 2/3 developer                   3 min  agent 16
       approved 2026-07-01 09:02:00 UTC: without the old clients
     3/3 senior-reviewer-ada-1           -  looks at[31m it
-`; b.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
-	}
+`)
 
 	b.Reset()
 	waiting := cmdtest.Pipeline()
 	waiting.Prompt = strings.Repeat("more\n", 2*requestLines)
 	DescribePipeline(&term.UI{Out: &b}, &waiting)
-	for _, want := range []string{
+	wantIn(t, b.String(),
 		"\nwaits for  approval: look at `understudy pipeline show 7 --step 1`, then `understudy pipeline approve 7` or `understudy pipeline reject 7`\n",
 		"  … and 12 lines more: --json has all of it\n", "2/3 developer                       -  waits for approval\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is not in\n%s", want, &b)
-		}
-	}
+	)
 
 	// On a terminal of 80 columns nothing is wrapped but texts, between words.
 	b.Reset()
@@ -146,20 +137,14 @@ steps
 func TestPipelineListCells(t *testing.T) {
 	t.Parallel()
 	p := cmdtest.Pipeline()
-	if got := StepsDone(&p); got != "2/3" {
-		t.Errorf("waiting: %s", got)
-	}
+	wantText(t, StepsDone(&p), "2/3")
 	for i := range p.Steps {
 		p.Steps[i].Status = daemon.StepDone
 	}
 	p.Steps[1].Status = daemon.StepSkipped
-	if got := StepsDone(&p); got != "3/3" {
-		t.Errorf("done: %s", got)
-	}
+	wantText(t, StepsDone(&p), "3/3")
 	p.StartedAt = nil
-	if got := RunTime(&p); got != "-" {
-		t.Errorf("not started: %s", got)
-	}
+	wantText(t, RunTime(&p), "-")
 }
 
 func TestHeadline(t *testing.T) {
@@ -213,7 +198,7 @@ func TestTemplates(t *testing.T) {
 	})
 	DescribeTemplate(u, &api.Template{Name: "broken", File: "/srv/d/pipelines/broken.yaml", Problem: &problem})
 	DescribeTemplate(u, &api.Template{Name: "old", File: "/srv/d/pipelines/old.yaml", Problem: &other, Steps: []api.TemplateStep{{Agent: "qa"}}})
-	if want := `full
+	wantText(t, b.String(), `full
       From a wish[2J to a change
       designer → [approval] → developer → qa
 broken
@@ -222,12 +207,8 @@ old
       qa
       /srv/d/pipelines/old.yaml:1: not YAML
       until you mend the file, pipelines are made from its last good version
-`; b.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
-	}
-	if got := ProblemIn("/srv/x.yaml", "open x.yaml: permission denied"); got != "open x.yaml: permission denied" {
-		t.Error(got)
-	}
+`)
+	wantText(t, ProblemIn("/srv/x.yaml", "open x.yaml: permission denied"), "open x.yaml: permission denied")
 }
 
 // A step that was begun again counts from then, and what is drawn while the run ends is taken back.
@@ -257,7 +238,80 @@ func TestPipelineProgressRedrawn(t *testing.T) {
 	if !w.Look(&done) {
 		t.Error("the run has ended, and it is watched on")
 	}
-	if got := cmdtest.Seen(screen.String()); got != "" {
-		t.Errorf("left on the screen: %q", got)
+	wantText(t, cmdtest.Seen(screen.String()), "")
+}
+
+// Texts of any length are broken between words, with what follows indented.
+func TestPipelineShowAt80Columns(t *testing.T) {
+	t.Parallel()
+	long := strings.TrimSpace(strings.Repeat("seventeen letters ", 12))
+	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Pipeline(), long), long)
+	p.Title, p.Warnings = long, []string{long}
+	p.Hint = "look at what it did, at all of it, and then go on with `understudy pipeline resume 7`, or without it"
+	branch, tree := "login", "/srv/d/worktrees/7"
+	p.Branch, p.Worktree = &branch, &tree
+	var b bytes.Buffer
+	DescribePipeline(&term.UI{Out: &b, Terminal: true}, &p)
+	cmdtest.WantNarrow(t, b.String())
+	wantIn(t, b.String(),
+		"\ntitle      seventeen letters seventeen letters seventeen letters seventeen\n           letters ",
+		"(step_timeout)\nhint       look at what it did, at all of it, and then go on with\n           `understudy pipeline resume 7`, or without it\n",
+		"\nwork tree  /srv/d/worktrees/7 (branch login); unless you resume the pipeline:\n           commit there what you want to keep, then\n           `understudy worktree remove p7`\n",
+		"UTC: seventeen letters seventeen letters\n      seventeen ", "\nwarning    seventeen letters ",
+	)
+
+	b.Reset()
+	problem := "broken.yaml:3: " + long
+	DescribeTemplate(&term.UI{Out: &b, Terminal: true}, &api.Template{Name: "broken", File: "/srv/d/pipelines/broken.yaml", Problem: &problem})
+	cmdtest.WantNarrow(t, b.String())
+	if !strings.Contains(b.String(), "letters\n      seventeen ") && !strings.Contains(b.String(), "seventeen\n      letters ") {
+		t.Errorf("template:\n%s", &b)
+	}
+}
+
+func TestPipelineWork(t *testing.T) {
+	t.Parallel()
+	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Pipeline(), ""), "no")
+	wantText(t, WorkTime(&p), "3 min 13 s")
+	p.Steps[1].Status = daemon.StepSkipped // when it failed is not told any more
+	wantText(t, WorkTime(&p), "12.50 s")
+	wantText(t, WorkTime(&daemon.Pipeline{Steps: make([]daemon.Step, 2)}), "")
+}
+
+func TestHeadingWords(t *testing.T) {
+	t.Parallel()
+	p := cmdtest.Pipeline()
+	p.Steps[2].Status, p.Steps[2].LatestHandoff = daemon.StepDone, &daemon.StepHandoff{ContentMD: "ok"}
+	wantText(t, headingWords(&p, 0), "none of the four headings: passed on as it is")
+	wantText(t, headingWords(&p, 2), "none of the four headings: kept as it is")
+	p.Steps[0].LatestHandoff.Metadata, p.Steps[2].LatestHandoff.ContentMD = &daemon.Metadata{}, ""
+	for i := range p.Steps {
+		wantText(t, headingWords(&p, i), "")
+	}
+}
+
+func TestPipelineShowNamesRuntimeAndModel(t *testing.T) {
+	t.Parallel()
+	p := cmdtest.Pipeline()
+	p.Steps[0].Runtime, p.Steps[0].Model = "codex", "gpt-5"
+	p.Steps[1].Runtime = "claude"
+	p.Steps[2].Model = "opus\x1b[2J"
+	var b bytes.Buffer
+	DescribePipeline(&term.UI{Out: &b}, &p)
+	wantIn(t, b.String(), "\n      runs on codex with gpt-5\n", "\n      runs on claude\n", "\n      runs with opus[2J\n")
+}
+
+// TestUndecidedPipelineShowsWhatWasWritten: it says why a person must choose, what the step has written, and with which commands.
+func TestUndecidedPipelineShowsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	p := cmdtest.Pipeline()
+	s := &p.Steps[0]
+	s.Number, s.Next, s.Undecided = 1, []personas.Rule{{When: personas.Condition{Heading: "Verdict", Contains: "not ready"}, Goto: 1}}, daemon.UndecidedUnclear
+	s.LatestHandoff = &daemon.StepHandoff{ContentMD: "## Verdict\n\nready | not \x1b[2Jready\n"}
+	var out bytes.Buffer
+	DescribePipeline(&term.UI{Out: &out}, &p)
+	wantIn(t, strings.Join(strings.Fields(out.String()), " "), "your choice: it is not clear what step 1 (designer) means under Verdict", "ready | not", "pipeline approve 7", "--goto 1", "pipeline reject 7")
+	if strings.Contains(out.String(), "\x1b[2J") {
+		t.Error("what the step wrote commands the terminal")
 	}
 }

@@ -24,7 +24,7 @@ func TestDescribeRecord(t *testing.T) {
 	}
 	var b bytes.Buffer
 	DescribeRecord(&term.UI{Out: &b}, &r)
-	if want := `handoff   12
+	wantText(t, b.String(), `handoff   12
 agent     7 (developer-con-1)
 persona   developer-con-1
 recorded  2026-07-01 09:00:00 UTC
@@ -48,9 +48,7 @@ progress  yes
   user, 2026-07-01 09:00:00 UTC
   │ Begin[2J
   │ now
-`; b.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
-	}
+`)
 
 	b.Reset()
 	long := strings.TrimSpace(strings.Repeat("seventeen letters ", 12))

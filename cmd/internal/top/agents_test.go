@@ -73,9 +73,7 @@ func TestNewAgent(t *testing.T) {
 	}
 	pressed(m, "enter")
 	m.Update(doneMsg{err: errSlow, form: f})
-	if !strings.Contains(m.bare(), "it may have been done") {
-		t.Errorf("it does not say that the agent may have been started:\n%s", m.bare())
-	}
+	wantShown(t, m, "it may have been done")
 	pressed(m, "enter")
 	m.Update(doneMsg{said: "agent 9 (checkout) is starting", form: f, agent: 9})
 	if m.form != nil || m.row().id != 7 {
@@ -83,9 +81,7 @@ func TestNewAgent(t *testing.T) {
 	}
 	pressed(m, "enter") // the keys in the details are about agent 7
 	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{a, agent(9, daemon.Starting, 0)}})))
-	if m.row().id != 7 {
-		t.Error("another row is selected behind the details")
-	}
+	wantEqual(t, "another row is selected behind the details", m.row().id, 7)
 	pressed(m, "esc")
 	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{a, agent(9, daemon.Starting, 0)}})))
 	if m.row() == nil || m.row().id != 9 {
@@ -149,9 +145,7 @@ func TestStopAsks(t *testing.T) {
 		if cmd := pressed(m, "s"); cmd != nil || !strings.Contains(m.bare(), "asked to exit") || !strings.Contains(m.last(), "y stop  f end it at once  Esc leave it") {
 			t.Fatalf("nothing is asked:\n%s", m.bare())
 		}
-		if cmd := pressed(m, "enter"); cmd != nil || m.form != nil {
-			t.Fatal("Enter stops an agent")
-		}
+		doesNothing(t, m, "enter")
 		pressed(m, "s")
 		f := m.form
 		if cmd := pressed(m, key); cmd == nil || m.said != "stopping agent 7…" || f.filled().force != force {
@@ -189,16 +183,12 @@ func TestResume(t *testing.T) {
 	if cmd := pressed(m, "r"); cmd != nil || m.form != nil || m.said != "agent 2: no session can be opened again; D dismisses it" {
 		t.Errorf("r on it: %q", m.said)
 	}
-	if cmd := pressed(m, "D"); cmd == nil || m.said != "dismissing agent 2…" {
-		t.Errorf("D: %q", m.said)
-	}
+	asksFor(t, m, "dismissing agent 2…", "D")
 	choose(8)
 	if !strings.HasPrefix(m.last(), "r resume all 2  D dismiss all 2") {
 		t.Errorf("keys of agents that died together: %q", m.last())
 	}
-	if cmd := pressed(m, "D"); cmd == nil || m.said != "dismissing agents 8, 9…" {
-		t.Errorf("D on agents that died together: %q", m.said)
-	}
+	asksFor(t, m, "dismissing agents 8, 9…", "D")
 	choose(1)
 	if cmd := pressed(m, "D"); cmd != nil || !m.wrong {
 		t.Errorf("D on an agent that lives: %q", m.said)
@@ -212,9 +202,7 @@ func TestResume(t *testing.T) {
 	if m.row() != nil || !strings.Contains(m.bare(), "agent 1 has ended: r opens its session again") {
 		t.Fatalf("it does not say what can be done:\n%s", m.bare())
 	}
-	if cmd := pressed(m, "r"); cmd == nil || m.said != "opening the session of agent 1…" {
-		t.Errorf("said %q", m.said)
-	}
+	asksFor(t, m, "opening the session of agent 1…", "r")
 }
 
 // Tab goes round among those that need somebody or have finished, from wherever the selection is.

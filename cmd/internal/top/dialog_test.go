@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // TestDialogScreen: x shows what the dialog says and offers; a digit selects, and Enter takes that; what an agent writes cannot steer
@@ -50,5 +53,44 @@ func TestDialogScreen(t *testing.T) {
 	m.Update(dialogMsg{asked: m.dialog.asked, dialog: d})
 	if cmd := pressed(m, "1", "enter"); cmd != nil || m.screen != listScreen || !strings.Contains(strings.Join(m.dialogLines(80), ""), "not understood") {
 		t.Error("a dialog that is not understood was answered")
+	}
+}
+
+// TestDiffScreen: d shows what has changed in the agent's directory; what files are called and hold cannot steer the
+// terminal; a late answer about another agent is dropped.
+func TestDiffScreen(t *testing.T) {
+	m := opened(t, snapshot{agents: []daemon.Agent{agent(7, daemon.Idle, 1), agent(8, daemon.Idle, 1)}})
+	if cmd := m.openDiff(8); cmd == nil || m.screen != diffScreen {
+		t.Fatal("the screen is not open")
+	}
+	late := diffMsg{asked: m.diff.asked, diff: agents.AgentDiff{AgentID: 8}}
+	pressed(m, "esc")
+	m.choose(m.find(key{kind: agentRow, id: 7}))
+	pressed(m, "d")
+	m.Update(late)
+	if m.diff.diff != nil || m.diff.agent != 7 {
+		t.Error("a late answer about agent 8 is shown for agent 7")
+	}
+	m.Update(diffMsg{asked: m.diff.asked, diff: agents.AgentDiff{AgentID: 7, AgentName: "con", Notes: []string{"Shared."}, Diff: worktree.Diff{FileCount: 1, Files: []worktree.FileDiff{{
+		Path: "a\x1b]0;x\x07\n", Status: "modified", Added: 1, Deleted: 1,
+		Hunks: []worktree.Hunk{{OldStart: 3, NewStart: 3, Lines: []string{"-\told\x1b[2J", "+new"}}},
+	}}}}})
+	got := strings.Join(m.diffLines(80), "\n")
+	for _, want := range []string{"1 file changed", "Shared.", "modified", "+1 -1", "-    old", "+new"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "\x1b]") || strings.Contains(got, "\x1b[2J") {
+		t.Errorf("a file steers the terminal: %q", got)
+	}
+	m.w, m.h = 80, 24
+	for _, line := range m.screenLines() {
+		if fit.Width(line) > 80 && !strings.Contains(line, "\x1b") {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+	if pressed(m, "d"); m.screen != listScreen {
+		t.Error("d does not lead back to the list")
 	}
 }

@@ -27,9 +27,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func wantFits(t *testing.T, what string, m *model) {
 	t.Helper()
 	lines := m.screenLines()
-	if len(lines) != m.h {
-		t.Errorf("%s at %dx%d: %d lines", what, m.w, m.h, len(lines))
-	}
+	wantEqual(t, what, len(lines), m.h)
 	for _, line := range lines {
 		bare := escapes.ReplaceAllString(line, "")
 		if n := fit.Width(bare); n > m.w {
@@ -168,21 +166,5 @@ func TestLongList(t *testing.T) {
 		if m.row().id != c.want || !shown {
 			t.Errorf("%s selects %s, want %d, shown %t", c.key, m.row(), c.want, shown)
 		}
-	}
-}
-
-// BenchmarkView draws a list of 200 agents.
-func BenchmarkView(b *testing.B) {
-	s := snapshot{at: noon}
-	for i := range 200 {
-		a := agent(int64(i+1), daemon.Working, 1)
-		a.LastMessage = strings.Repeat("words ", 100)
-		s.agents = append(s.agents, a)
-	}
-	same := func(s string) string { return s }
-	m := newModel(b.Context(), Config{Words: same}, s)
-	m.Update(tea.WindowSizeMsg{Width: 120, Height: 30})
-	for b.Loop() {
-		m.screenLines()
 	}
 }

@@ -8,3 +8,11 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
+
+// wantEqual says what differs.
+func wantEqual[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}

@@ -98,6 +98,32 @@ func labels(m *model) string {
 
 func (m *model) shows() string { return strings.Join(m.screenLines(), "\n") }
 
+// asksFor presses keys, the last of which must ask the daemon for something, and the program says for what.
+func asksFor(t *testing.T, m *model, said string, keys ...string) {
+	t.Helper()
+	if cmd := pressed(m, keys...); cmd == nil || m.said != said {
+		t.Errorf("%q: asked %t, said %q, want %q", keys, cmd != nil, m.said, said)
+	}
+}
+
+// doesNothing presses keys, which must neither ask the daemon for something nor open a form.
+func doesNothing(t *testing.T, m *model, keys ...string) {
+	t.Helper()
+	if cmd := pressed(m, keys...); cmd != nil || m.form != nil {
+		t.Errorf("%q: asked %t, form %+v", keys, cmd != nil, m.form)
+	}
+}
+
+// wantShown looks for texts on the screen.
+func wantShown(t *testing.T, m *model, texts ...string) {
+	t.Helper()
+	for _, want := range texts {
+		if got := m.bare(); !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}
+
 func TestWhoNeedsAPersonComesFirst(t *testing.T) {
 	t.Parallel()
 	old := handoff(4, 90, daemon.Failed)
@@ -179,27 +205,19 @@ func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 	if got, want := m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the form is for %+v, want %+v", got, want)
 	}
-	if cmd := pressed(m, "enter"); cmd == nil || m.said != "handing off agent 2…" {
-		t.Errorf("Enter did not hand off agent 2: %q", m.said)
-	}
+	asksFor(t, m, "handing off agent 2…", "enter")
 
 	m = opened(t, both, gate(3, 1))
 	pressed(m, "y", "fine")
 	if got, want := m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the form is for %+v, want %+v", got, want)
 	}
-	if cmd := pressed(m, "enter"); cmd == nil || m.said != "approving pipeline 3…" {
-		t.Errorf("Enter did not approve: %q", m.said)
-	}
+	asksFor(t, m, "approving pipeline 3…", "enter")
 	if cmd := pressed(m, "n", "enter"); cmd != nil || m.form == nil || !strings.Contains(m.shows(), "Reject pipeline 3? That ends it.") {
 		t.Errorf("n did not ask:\n%s", m.shows())
 	}
-	if cmd := pressed(m, "x"); cmd != nil || m.form != nil {
-		t.Error("another key than y rejects")
-	}
-	if cmd := pressed(m, "n", "enter", "y"); cmd == nil || m.said != "rejecting pipeline 3…" {
-		t.Errorf("y did not reject: %q", m.said)
-	}
+	doesNothing(t, m, "x")
+	asksFor(t, m, "rejecting pipeline 3…", "n", "enter", "y")
 }
 
 // What is typed is seen, also when there is no room for all of it.
@@ -210,16 +228,14 @@ func TestFormShowsTheEndOfALongText(t *testing.T) {
 	pressed(m, "h", "tab")
 	for range 3 {
 		pressed(m, strings.Repeat("words ", 20)+"the end")
-		if !strings.Contains(escapes.ReplaceAllString(m.shows(), ""), "the end") {
+		if !strings.Contains(m.bare(), "the end") {
 			t.Errorf("its end is not shown:\n%s", m.shows())
 		}
 		m.w += 10
 	}
 	pressed(m, "shift+tab")
 	m.Update(tea.PasteMsg{Content: "full\nof\x1b[2J 🇩🇪"})
-	if got := m.form.filled().reason; got != "full of[2J DE" {
-		t.Errorf("pasted %q", got)
-	}
+	wantEqual(t, "pasted", m.form.filled().reason, "full of[2J DE")
 }
 
 func TestKeysThatHaveNothingToDo(t *testing.T) {
@@ -241,13 +257,9 @@ func TestKeysThatHaveNothingToDo(t *testing.T) {
 		}
 	}
 	m.choose(slices.IndexFunc(m.rows, func(r row) bool { return r.id == 3 }))
-	if cmd := pressed(m, "c"); cmd == nil || m.said != "cancelling handoff 8…" {
-		t.Errorf("c did not cancel: %q", m.said)
-	}
+	asksFor(t, m, "cancelling handoff 8…", "c")
 	m.choose(0)
-	if cmd := pressed(m, "t"); cmd == nil || m.said != "retrying handoff 7…" {
-		t.Errorf("t did not retry: %q", m.said)
-	}
+	asksFor(t, m, "retrying handoff 7…", "t")
 }
 
 func TestFilter(t *testing.T) {
@@ -260,9 +272,7 @@ func TestFilter(t *testing.T) {
 		"con idle": "1", "MARS": "2", "agent-3": "3", "approval": "p4", "idle mars": "", "": "p4 2 1 3",
 	} {
 		pressed(m, "/", typed, "enter")
-		if got := labels(m); got != want {
-			t.Errorf("filter %q shows %q, want %q", typed, got, want)
-		}
+		wantEqual(t, "filter", labels(m), want)
 		pressed(m, "esc")
 	}
 	pressed(m, "end", "/", "agent", "enter")
@@ -287,9 +297,7 @@ func TestStale(t *testing.T) {
 			t.Errorf("at %d columns the title is %q", columns, first)
 		}
 	}
-	if !strings.Contains(m.shows(), "does not answer") || !strings.Contains(m.shows(), "agent-1") {
-		t.Errorf("neither the reason nor what was there:\n%s", m.shows())
-	}
+	wantShown(t, m, "does not answer", "agent-1")
 	m.Update(freshMsg{at: noon.Add(time.Minute)})
 	if got := m.shows(); strings.Contains(got, "stale") || !strings.Contains(got, "12:04:04") || !strings.Contains(got, "no agents") {
 		t.Errorf("after it came back:\n%s", got)
@@ -308,14 +316,13 @@ func TestDetails(t *testing.T) {
 		{From: daemon.Requested, To: daemon.Instructing, At: noon.Add(10 * time.Millisecond)},
 		{From: daemon.Instructing, To: daemon.Failed, At: noon.Add(2510 * time.Millisecond)},
 	}})
-	for _, want := range []string{"✓ requested                0.01 s", "✗ instructing              2.50 s", "verifying (document_missing)", "There is no document.", "Ask for it"} {
-		if !strings.Contains(m.shows(), want) {
-			t.Errorf("%q is not among the details:\n%s", want, m.shows())
-		}
+	wantShown(t, m, "✓ requested                0.01 s", "✗ instructing              2.50 s", "verifying (document_missing)", "There is no document.", "Ask for it")
+	if strings.Contains(m.bare(), "over time") {
+		t.Errorf("a window that was never measured is drawn:\n%s", m.bare())
 	}
-	if cmd := pressed(m, "t"); cmd == nil || m.said != "retrying handoff 7…" {
-		t.Errorf("t did not retry: %q", m.said)
-	}
+	m.Update(detailsMsg{key: key{agentRow, 1}, handoff: &h, spark: "▁▃█ in 2 h"})
+	wantShown(t, m, "over time  ▁▃█ in 2 h")
+	asksFor(t, m, "retrying handoff 7…", "t")
 	if pressed(m, "?", "x"); m.screen != detailScreen {
 		t.Error("help does not lead back to the details")
 	}
@@ -327,11 +334,7 @@ func TestDetails(t *testing.T) {
 	pressed(m, "enter")
 	p := gate(3, 1)
 	m.Update(detailsMsg{key: key{pipelineRow, 3}, pipeline: &p})
-	for _, want := range []string{"make it fast", "1. developer", "output of step 1", "all of it"} {
-		if !strings.Contains(m.shows(), want) {
-			t.Errorf("%q is not among the details:\n%s", want, m.shows())
-		}
-	}
+	wantShown(t, m, "make it fast", "1. developer", "output of step 1", "all of it")
 }
 
 // TestWhatEndedBadlyIsShown: an agent that died and a pipeline that failed have rows, whose keys do nothing that can't be
@@ -368,9 +371,7 @@ func TestTroubleNeedsAPerson(t *testing.T) {
 		a.Trouble = &daemon.Trouble{Code: "usage_limit", Message: "You've hit your limit", Since: noon.Add(-time.Hour)}
 	}
 	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), fails, tries}})
-	if got := labels(m); got != "2 3 1" {
-		t.Errorf("rows are %s", got)
-	}
+	wantEqual(t, "rows are", labels(m), "2 3 1")
 	if shown := m.shows(); strings.Count(shown, "usage_limit: You've hit your limit") == 0 || !strings.Contains(shown, "trouble 60 min") {
 		t.Errorf("it shows\n%s", shown)
 	}

@@ -48,9 +48,7 @@ func TestPreviewPlaces(t *testing.T) {
 		m.Update(previewMsg{asked: m.preview.asked, screen: "first\n\n\x1b[31mlast\n\n"})
 	}
 	pressed(m, "p", "enter")
-	if m.spot() != nowhere {
-		t.Error("the preview is read while details are shown")
-	}
+	wantEqual(t, "the preview is read while details are shown", m.spot(), nowhere)
 }
 
 // Only the selected agent's pane is read, while it is shown, more seldom while nothing changes, and at once when the agent
@@ -59,9 +57,7 @@ func TestPreviewReads(t *testing.T) {
 	t.Parallel()
 	m := watching(t, "one")
 	p := &m.preview
-	if !strings.Contains(m.bare(), "─ agent 7 (agent-7)  working 60 s") || !strings.Contains(m.bare(), "one") {
-		t.Fatalf("it shows\n%s", m.bare())
-	}
+	wantShown(t, m, "─ agent 7 (agent-7)  working 60 s", "one")
 	for range 9 {
 		m.Update(previewTick{p.asked})
 		m.Update(previewMsg{asked: p.asked, screen: "one"})
@@ -80,9 +76,7 @@ func TestPreviewReads(t *testing.T) {
 		t.Error("a late answer is shown")
 	}
 	m.Update(previewMsg{asked: p.asked, err: errors.New("agent 7 is on host two")})
-	if !strings.Contains(m.bare(), "agent 7 is on host two") {
-		t.Errorf("the reason is not shown:\n%s", m.bare())
-	}
+	wantShown(t, m, "agent 7 is on host two")
 	late := p.asked
 	pressed(m, "up") // to agent 8, which works and so stands first
 	m.Update(previewMsg{asked: late, screen: "of agent 7"})
@@ -163,7 +157,5 @@ func TestPreviewOfAStillPaneIsReadSeldom(t *testing.T) {
 			last = pace
 		}
 	}
-	if last != previewSlow {
-		t.Errorf("at last a read each %s, want %s", last, previewSlow)
-	}
+	wantEqual(t, "at last a read each", last, previewSlow)
 }

@@ -280,9 +280,7 @@ func TestUsageIsReadOnce(t *testing.T) {
 		}
 	}
 	asked, _ := a.reads()
-	if n := strings.Count(strings.Join(asked, "\n"), "GET /api/usage"); n != 1 {
-		t.Errorf("usage was asked for %d times", n)
-	}
+	wantEqual(t, "usage was asked for", strings.Count(strings.Join(asked, "\n"), "GET /api/usage"), 1)
 	s.counted = s.counted.Add(-countAgain)
 	delete(a.bodies, "GET /api/usage") // an answer that makes no sense
 	if _, err := s.read(t.Context(), changes{agents: true}); err != nil {
