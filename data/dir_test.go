@@ -73,9 +73,7 @@ func TestPaths(t *testing.T) {
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return info.Mode()
 }
 
@@ -83,9 +81,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 func open(t *testing.T) Dir {
 	t.Helper()
 	d, err := Open(filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -95,9 +91,7 @@ func TestOpenMakesLayout(t *testing.T) {
 	root := filepath.Join(base, "data")
 	for range 2 { // the second time the layout exists already
 		d, err := Open(root + "/./")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Root() != root {
 			t.Errorf("root is %q, want %q", d.Root(), root)
 		}
@@ -122,17 +116,11 @@ func TestOpenMakesLayout(t *testing.T) {
 func TestOpenKeepsAndTightens(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(root, 0o700))
 	run := filepath.Join(root, "run")
-	if err := os.Mkdir(run, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(run, 0o755))
 	lock := filepath.Join(run, "lock")
-	if err := os.WriteFile(lock, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(lock, []byte("x"), 0o600))
 	if _, err := Open(root); err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +168,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			root := filepath.Join(t.TempDir(), "p", "data")
-			if err := firstError(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, firstError(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)))
 			_, err := Open(root)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v does not contain %q", err, test.want)
@@ -192,9 +178,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Run("other owner", func(t *testing.T) {
 		t.Parallel()
 		info, err := os.Lstat(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := check("/d", info, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 			t.Errorf("error %v does not name the owner", err)
 		}

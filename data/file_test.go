@@ -13,9 +13,7 @@ import (
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -29,9 +27,7 @@ func TestWriteFile(t *testing.T) {
 	path := filepath.Join(dir, "f")
 	for _, perm := range []fs.FileMode{0o600, 0o666, 0o640} { // the umask must not matter
 		want := []byte(perm.String())
-		if err := WriteFile(path, want, perm); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteFile(path, want, perm))
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("file holds %q, %v; want %q", got, err, want)
@@ -49,15 +45,9 @@ func TestWriteFileReplacesLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "f")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, path); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(path, []byte("new"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	must(t, os.Symlink(victim, path))
+	must(t, WriteFile(path, []byte("new"), 0o600))
 	if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
 		t.Errorf("what the link led to holds %q, %v", b, err)
 	}
@@ -73,9 +63,7 @@ func TestWriteFileFails(t *testing.T) {
 		t.Errorf("missing folder: %v", err)
 	}
 	taken := filepath.Join(dir, "taken")
-	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(taken, "x"), 0o700))
 	if err := WriteFile(taken, nil, 0o600); err == nil {
 		t.Error("a folder was replaced")
 	}
@@ -123,16 +111,10 @@ func TestWriteSole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.context.md")
 	left, err := writeTemp(path, []byte("half"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteSole(path, []byte("whole"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, WriteSole(path, []byte("whole"), 0o600))
 	if b, err := os.ReadFile(path); err != nil || string(b) != "whole" {
 		t.Errorf("file holds %q, %v", b, err)
 	}

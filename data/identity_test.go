@@ -63,9 +63,7 @@ func TestIdentityForm(t *testing.T) {
 func TestHostIDIsKeptAsWritten(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	if err := os.WriteFile(d.HostIDFile(), []byte("my-host\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.HostIDFile(), []byte("my-host\n"), 0o600))
 	if id, err := d.HostID(); err != nil || id != "my-host" {
 		t.Errorf("got %q, %v", id, err)
 	}
@@ -109,9 +107,7 @@ func TestIdentityRefuses(t *testing.T) {
 		if test.token {
 			path, get = d.Token(), d.TokenValue
 		}
-		if err := test.make(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, test.make(path))
 		got, err := get()
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %q, error %v; want one with %q and the path", test.name, got, err, test.want)

@@ -14,9 +14,7 @@ import (
 func shippedOnes(t *testing.T) Requirements {
 	t.Helper()
 	r, err := ParseRequirements(shippedRequirements)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -154,9 +152,7 @@ func TestFileMeets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "o.md")
-	if err := firstError(os.MkdirAll(filepath.Join(dir, "d/e"), 0o700), os.Mkdir(filepath.Join(dir, "g.md"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, firstError(os.MkdirAll(filepath.Join(dir, "d/e"), 0o700), os.Mkdir(filepath.Join(dir, "g.md"), 0o700)))
 	for _, path := range []string{outside, filepath.Join(dir, "a.md"), filepath.Join(dir, "d/e/f.md"), filepath.Join(dir, "g.md/x")} {
 		write(t, path, "x")
 	}
@@ -165,9 +161,7 @@ func TestFileMeets(t *testing.T) {
 		os.Symlink(outside, filepath.Join(dir, "out.md")), os.Symlink(filepath.Dir(outside), filepath.Join(dir, "outdir")),
 		os.Symlink("a.md", filepath.Join(dir, "in.md")), syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for glob, want := range map[string]bool{
 		"a.md": true, "*.md": true, "in.md": true, "d/e/f.md": true, "d/*/*.md": true, "*/*/f.?d": true, "[a]*": true,
 		"b.md": false, "empty.md": false, "out.md": false, "outdir/*": false, "outdir/o.md": false, "g.md": false, "d": false,
@@ -206,9 +200,7 @@ func TestHeadingTitle(t *testing.T) {
 func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
 	t.Parallel()
 	req, err := ParseRequirements(shippedRequirements)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	folders, err := shipped.ReadDir("personas")
 	if err != nil || len(folders) < 8 {
 		t.Fatalf("%d personas, %v", len(folders), err)
@@ -218,9 +210,7 @@ func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
 		parts := strings.Split(f.Name(), "-")
 		role := strings.Join(parts[:len(parts)-2], "-")
 		skill, err := shipped.ReadFile("personas/" + f.Name() + "/skill.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range req.Of(role) {
 			if taught++; !strings.Contains(string(skill), "*"+HeadingTitle(name)+"*") {
 				t.Errorf("%s: the skill does not name %q", f.Name(), HeadingTitle(name))

@@ -25,9 +25,7 @@ func without(list []string, gone ...string) []string {
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
 	added, err := d.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return added
 }
 
@@ -49,9 +47,7 @@ func TestSeed(t *testing.T) {
 			}
 		}
 		b, err := os.ReadFile(filepath.Join(d.Persona(slug), "skill.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if lines := strings.Count(string(b), "\n"); lines < 40 || lines > 80 {
 			t.Errorf("skill of %s has %d lines", slug, lines)
 		}
@@ -78,9 +74,7 @@ func TestSeedLeavesAlone(t *testing.T) {
 		os.MkdirAll(away, 0o700), os.WriteFile(d.Requirements(), []byte("mine"), 0o600),
 		os.MkdirAll(filepath.Join(stage, "handoffs"), 0o700), os.WriteFile(filepath.Join(stage, "skill.md"), []byte("half"), 0o600),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1", "reviewer-ada-1")) {
 		t.Errorf("added %q", got)
 	}
@@ -105,9 +99,7 @@ func TestSeedLeavesLinksAlone(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	target := filepath.Join(t.TempDir(), "elsewhere")
-	if err := firstError(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, firstError(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())))
 	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1")) {
 		t.Errorf("added %q", got)
 	}
@@ -135,9 +127,7 @@ func TestSeedTemplates(t *testing.T) {
 	write(t, own, "mine")
 	remove := func(name string) {
 		t.Helper()
-		if err := os.Remove(filepath.Join(d.Pipelines(), name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(filepath.Join(d.Pipelines(), name)))
 	}
 	remove("issue_only.yaml")
 	for range 2 {
@@ -159,13 +149,9 @@ func TestSeedTemplates(t *testing.T) {
 	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "issue_only.yaml"}) {
 		t.Errorf("pipelines holds %q after a line was taken out", got)
 	}
-	if err := os.RemoveAll(d.Pipelines()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(d.Pipelines()))
 	d, err := Open(d.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seeded(t, d)
 	if got := names(t, d.Pipelines()); !slices.Equal(got, want) {
 		t.Errorf("pipelines holds %q after it was deleted", got)
@@ -179,9 +165,7 @@ func TestSeedLeavesTemplatesAlone(t *testing.T) {
 	at := func(name string) string { return filepath.Join(d.Pipelines(), name) }
 	write(t, at("quick_fix.yml"), "mine") // has the same template name
 	write(t, at("full_feature.yaml"), "")
-	if err := os.Symlink(target, at("issue_only.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(target, at("issue_only.yaml")))
 	seeded(t, d)
 	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "full_feature.yaml", "issue_only.yaml", "quick_fix.yml"}) {
 		t.Errorf("pipelines holds %q", got)
@@ -194,9 +178,7 @@ func TestSeedLeavesTemplatesAlone(t *testing.T) {
 	}
 
 	// If the list cannot be read, Seed must not add deleted templates again.
-	if err := firstError(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, firstError(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))))
 	if _, err := d.Seed(); err == nil || !strings.Contains(err.Error(), "pipelines/.shipped is a symbolic link: remove it") {
 		t.Errorf("seed gives %v", err)
 	}

@@ -108,9 +108,7 @@ func BenchmarkMigrate(b *testing.B) {
 	db := open(b)
 	url := db.connect.ConnString()
 	percentiles(b, func(int) {
-		if err := Migrate(b.Context(), url); err != nil {
-			b.Fatal(err)
-		}
+		noErr(b, Migrate(b.Context(), url))
 	})
 }
 

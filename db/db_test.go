@@ -30,9 +30,7 @@ func TestMain(m *testing.M) {
 func open(t testing.TB) *DB {
 	t.Helper()
 	db, err := Open(t.Context(), Config{ConnString: dbtest.New(t, Migrate)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 	t.Cleanup(db.Close)
 	return db
 }
@@ -40,10 +38,16 @@ func open(t testing.TB) *DB {
 // must unwraps the result of a call that may not fail.
 func must[T any](t testing.TB, v T, err error) T {
 	t.Helper()
+	noErr(t, err)
+	return v
+}
+
+// noErr ends the test at an error.
+func noErr(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
 }
 
 // now returns a time that PostgreSQL stores exactly.
@@ -52,9 +56,7 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 // rowCount counts the rows of a table.
 func rowCount(t testing.TB, db *DB, table string) (n int) {
 	t.Helper()
-	if err := db.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, db.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
 }
 
@@ -149,9 +151,7 @@ func TestPoolsAsTheAddressSays(t *testing.T) {
 	t.Parallel()
 	for limit, max := range map[string]int{"3": 3 + 3, "7": 7 + readConns} {
 		db, err := OpenMigrated(t.Context(), Config{ConnString: dbtest.With(dbtest.New(t, nil), "pool_max_conns", limit)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, err)
 		if s := db.Stats(); s.Max != max {
 			t.Errorf("pool_max_conns %s: %d connections, want %d", limit, s.Max, max)
 		}

@@ -15,9 +15,7 @@ func TestAssemblyTimeIsStoredAsAnInteger(t *testing.T) {
 	h.Metrics.DurationMS = 41.207
 	commit(t, db, &daemon.Change{NewHandoff: h})
 	var stored string
-	if err := db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored))
 	equal(t, "stored", stored, "41")
 	got, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "read", must(t, got, err).Metrics.DurationMS, 41.207)
@@ -58,9 +56,7 @@ func TestStructuredIsStoredWithoutNulls(t *testing.T) {
 	h := aHandoff(t, db, newAgent(t, db, nil).ID)
 	h.Structured = &daemon.Structured{DecisionsMade: new("null"), OpenQuestions: new("")}
 	raw := func() (text *string) {
-		if err := db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text))
 		return text
 	}
 	commit(t, db, &daemon.Change{NewHandoff: h})

@@ -68,9 +68,7 @@ func TestMigrateDownAndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "after down", relations(t, conn), []string{})
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, Migrate(t.Context(), url))
 	equal(t, "after up", relations(t, conn), before)
 }
 
@@ -117,18 +115,14 @@ func TestMigrateWithRows(t *testing.T) {
 	conn := dial(t, url)
 	equal(t, "schema after down", schemaOf(t, conn), schemaOf(t, dial(t, first)))
 	_, err := conn.Exec(t.Context(), `UPDATE handoffs SET structured = '{"what_was_done": "all", "open_questions": null}' WHERE id = $1`, h.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 
 	if _, err := p.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "schema after up", schemaOf(t, conn), before)
 	var text string
-	if err := conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text))
 	equal(t, "structured", text, `{"what_was_done": "all"}`)
 
 	db, err = Open(t.Context(), Config{ConnString: url})
@@ -195,9 +189,7 @@ func TestMigrateEvidence(t *testing.T) {
 	if _, err := migratorOf(t, url).DownTo(t.Context(), 82); err != nil {
 		t.Fatal(err)
 	}
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, Migrate(t.Context(), url))
 	rows, err := dial(t, url).Query(t.Context(), `SELECT evidence, evidence_code FROM deliveries`)
 	must(t, rows, err)
 	got, said, code := map[string]string{}, "", ""

@@ -29,9 +29,7 @@ func TestMetadataIsStoredWithoutNulls(t *testing.T) {
 		o.Metadata = tt.metadata
 		commit(t, db, &daemon.Change{NewOutput: o})
 		var got *string
-		if err := db.pool.QueryRow(t.Context(), "SELECT metadata::text FROM step_handoffs WHERE id = $1", o.ID).Scan(&got); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, db.pool.QueryRow(t.Context(), "SELECT metadata::text FROM step_handoffs WHERE id = $1", o.ID).Scan(&got))
 		equal(t, "metadata", got, tt.want)
 		equal(t, "read", runOf(t, db, p.ID).Steps[i].LatestHandoff, o)
 	}

@@ -71,9 +71,7 @@ func multiply(t testing.TB, db *DB) {
 			'id', id + 10 * n, 'handoff_id', handoff_id + n))).*
 		FROM decisions, generate_series(1, 5000) AS n;
 		ANALYZE`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 }
 
 func TestLinesAreFoundByIndexes(t *testing.T) {

@@ -62,13 +62,9 @@ func TestCanonical(t *testing.T) {
 func TestParseCaptured(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/payloads.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var captured map[string]json.RawMessage
-	if err := json.Unmarshal(text, &captured); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &captured))
 	parsed := map[string]map[string]any{}
 	for name, body := range captured {
 		event, _, _ := strings.Cut(name, ".")
@@ -79,9 +75,7 @@ func TestParseCaptured(t *testing.T) {
 		parsed[name] = nonZero(p)
 	}
 	got, err := json.MarshalIndent(parsed, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	golden(t, "testdata/payloads.golden", append(got, '\n'))
 }
 

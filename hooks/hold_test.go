@@ -19,9 +19,7 @@ func holder(t *testing.T, serve func(n int64, conn net.Conn, req *http.Request))
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	var n atomic.Int64
 	go func() {

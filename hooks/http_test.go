@@ -68,9 +68,7 @@ func listen(t testing.TB, data string) net.Listener {
 	t.Helper()
 	mkdir(t, filepath.Join(data, "run"))
 	l, err := net.Listen("unix", socketIn(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 

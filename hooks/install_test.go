@@ -136,9 +136,7 @@ func TestInstallLooks(t *testing.T) {
 	var all bytes.Buffer
 	for _, name := range []string{"empty object", "foreign hooks", "tabs", "one line", "open list"} {
 		p, err := PlanInstall([]byte(documents[name]), InstallOptions{Bin: "/usr/bin/understudy", Events: []string{Stop, SessionEnd}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all.WriteString("--- " + name + "\n" + string(p.After) + "\n")
 	}
 	golden(t, "testdata/install.golden", all.Bytes())
@@ -167,9 +165,7 @@ func TestReinstall(t *testing.T) {
 func mustInstall(t *testing.T, settings []byte, o InstallOptions) []byte {
 	t.Helper()
 	p, err := PlanInstall(settings, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p.After
 }
 
@@ -183,9 +179,7 @@ func TestUninstallAfterOthers(t *testing.T) {
 	entry := group[strings.Index(group, "[")+1 : strings.LastIndex(group, "]")]
 	entry = strings.TrimSpace(entry)
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, []byte(own)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Compact(&compact, []byte(own)))
 	for name, c := range map[string]struct{ in, want string }{
 		"a group before":     {`{"hooks":{"Stop":[1,` + group + `]}}`, `{"hooks":{"Stop":[1]}}`},
 		"a group after":      {`{"hooks":{"Stop":[` + group + `, 1]}}`, `{"hooks":{"Stop":[1]}}`},

@@ -26,9 +26,7 @@ func envelope(n int) Envelope {
 func put(t *testing.T, s *Spool, es ...Envelope) {
 	t.Helper()
 	for _, e := range es {
-		if err := s.Put(e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Put(e))
 	}
 }
 
@@ -46,9 +44,7 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	put(t, s, envelope(3), envelope(1), envelope(2))
 	wantEmpty(t, s, false)
 	files, err := s.files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := "01700000000000000001-key-1." + envelope(1).agent() + ".json"; files[0] != want {
 		t.Errorf("file %s, want %s", files[0], want)
 	}
@@ -207,13 +203,9 @@ func TestSpoolSetsBadFilesAside(t *testing.T) {
 		"00000000000000000004-large.json": strings.Repeat(" ", maxSpoolFile+1),
 	}
 	for name, text := range bad {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, "00000000000000000005-link.json")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/passwd", filepath.Join(s.dir, "00000000000000000005-link.json")))
 	put(t, s, envelope(1))
 	var told int
 	s.OnBad = func(path string, why error) error {
@@ -290,14 +282,10 @@ func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
 	put(t, s, envelope(1))
 	old, young := filepath.Join(s.dir, tempPrefix+"old"), filepath.Join(s.dir, tempPrefix+"young.json")
 	for _, path := range []string{old, young} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, nil, 0o600))
 	}
 	hourAgo := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(old, hourAgo, hourAgo); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(old, hourAgo, hourAgo))
 	if n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }); n != 1 || err != nil {
 		t.Errorf("Drain = %d, %v", n, err)
 	}
@@ -324,9 +312,7 @@ func TestSpoolDrainsInTheOrderInWhichTheyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := OpenSpool(t.TempDir())
 		end, err := s.turn(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		short, giveUp := context.WithCancel(t.Context())
 		order := make(chan int, 4)
 		for i, ctx := range []context.Context{t.Context(), short, t.Context(), t.Context()} {

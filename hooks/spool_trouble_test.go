@@ -36,9 +36,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		s := OpenSpool(t.TempDir())
 		put(t, s, envelope(1), envelope(2), envelope(3))
 		if !movable {
-			if err := os.WriteFile(filepath.Join(s.dir, "bad"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(s.dir, "bad"), nil, 0o600))
 		}
 		broken := errors.Join(errors.New("open"), syscall.EIO)
 		s.read = func(path string) (Envelope, error) {
@@ -80,9 +78,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		}
 		broken = nil // a person repairs the file, and moves it back if it was moved
 		if movable {
-			if err := os.Rename(place, filepath.Join(s.dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(place, filepath.Join(s.dir, name)))
 		}
 		var got []string
 		if _, err := s.Drain(t.Context(), keys(&got)); err != nil || !slices.Equal(got, []string{"key-2"}) {
@@ -147,9 +143,7 @@ func TestSpoolAppliesOnceWhatCannotBeRemoved(t *testing.T) {
 func TestSpoolThatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
-	if err := os.WriteFile(s.dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(s.dir, nil, 0o600))
 	if _, err := s.Empty(); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("Empty: %v", err)
 	}
@@ -178,9 +172,7 @@ func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 		put(t, s, c.other...)
 		// An older version wrote no tag into the name.
 		name := filepath.Join(s.dir, fileName(old, old.At.UnixNano()))
-		if err := os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"))
 		var got []string
 		if n, err := s.DrainBefore(t.Context(), c.live, keys(&got)); err != nil || n != 3 || !slices.Equal(got, []string{"first", "old", "second"}) {
 			t.Errorf("%s: drained %v, %v", c.name, got, err)

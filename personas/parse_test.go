@@ -130,9 +130,7 @@ func TestParseShipped(t *testing.T) {
 	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := Parse(filepath.Base(filepath.Dir(file)), b); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

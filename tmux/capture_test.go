@@ -16,9 +16,7 @@ func TestReadingPanesCostsTheServerNoMemory(t *testing.T) {
 	var refs []tmux.Ref
 	for i := range 30 {
 		pane, err := s.Spawn(t.Context(), tmux.Spec{Session: fmt.Sprintf("s%d", i), Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		refs = append(refs, pane.Ref)
 	}
 	read := func(times int) {
@@ -41,9 +39,7 @@ func TestReadingPanesCostsTheServerNoMemory(t *testing.T) {
 func residentKB(t *testing.T, pid int) (kb int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	if _, err := fmt.Sscan(rest, &kb); err != nil {
 		t.Fatal(err)

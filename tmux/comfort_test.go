@@ -17,13 +17,9 @@ func TestComforts(t *testing.T) {
 	endServer(t, s)
 	var options string
 	for range 2 {
-		if err := s.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Start(t.Context()))
 		pane, err := s.Spawn(t.Context(), cat("a"+string(rune('a'+len(options)%26))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		options = command(t, pane.Socket, "show-options", "-s", ";", "show-options", "-g", ";", "show-options", "-gw")
 	}
 	for _, want := range []string{"escape-time 10", "focus-events on", "extended-keys on", "set-clipboard on", "history-limit 10000"} {
@@ -50,9 +46,7 @@ func TestInclude(t *testing.T) {
 			dir := shortDir(t)
 			file := filepath.Join(dir, "my #(touch x).conf")
 			if c.text != "" {
-				if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(c.text), 0o600))
 			}
 			var warned []string
 			s := newServer(t, tmux.Config{
@@ -61,9 +55,7 @@ func TestInclude(t *testing.T) {
 			})
 			endServer(t, s)
 			pane, err := s.Spawn(t.Context(), cat("a"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			options := command(t, pane.Socket, "show-options", "-s", ";", "show-options", "-g", ";", "show-options", "-gw")
 			if !strings.Contains(options, c.want+"\n") || c.never != "" && strings.Contains(options, c.never) {
 				t.Errorf("options:\n%s", options)

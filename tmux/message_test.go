@@ -47,9 +47,7 @@ func TestShowMessageStopsNoPane(t *testing.T) {
 		n, err := server.ShowMessage(t.Context(), pane, "Handoff 12 has failed")
 		return err == nil && n == 1 && strings.Contains(looks(), "Handoff 12")
 	})
-	if err := server.Paste(t.Context(), pane, "drawn during the message", tmux.PasteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Paste(t.Context(), pane, "drawn during the message", tmux.PasteOptions{}))
 	tmuxtest.Eventually(t, "the client shows what was drawn", func() bool { return strings.Contains(looks(), "drawn during the message") })
 }
 
@@ -59,9 +57,7 @@ func watched(t *testing.T, socket, session string) (got func() string) {
 	cmd := exec.Command("tmux", "-u", "-N", "-S", socket, "attach-session", "-t", "="+session)
 	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var mu sync.Mutex
 	var text strings.Builder
 	drained := make(chan struct{})

@@ -32,9 +32,7 @@ func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string)
 	cmd := exec.Command("tmux", args...)
 	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -88,9 +86,7 @@ func looks(t *testing.T, p tmux.PaneInfo, columns, rows uint16) client {
 func spawn(t *testing.T, s *tmux.Server, session string) tmux.PaneInfo {
 	t.Helper()
 	p, err := s.Spawn(t.Context(), tmux.Spec{Session: session, Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -229,8 +225,6 @@ func TestSettleBelievesNothing(t *testing.T) {
 		wantSize(t, p, "200x50 manual "+value+" 0 attached")
 	}
 	gone, err := tmux.New(tmux.Config{Socket: t.TempDir() + "/none.sock"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(t, gone)
 }

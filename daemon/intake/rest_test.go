@@ -42,9 +42,7 @@ func TestWhoMayGoOn(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": false, "omp": false} {
 		rt, err := catalog.For(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := agents.MayGoOn(&rt.Can); got != want {
 			t.Errorf("%s: may go on %t", name, got)
 		}

@@ -20,9 +20,7 @@ import (
 func (r repo) began(t *testing.T) worktree.Base {
 	t.Helper()
 	base, err := NewDiffer(cmdtest.GitTestEnv()).Begin(t.Context(), r.Dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base
 }
 
@@ -32,9 +30,7 @@ func (r repo) differs(t *testing.T, q worktree.DiffQuery) worktree.Diff {
 		q.Dir = r.Dir
 	}
 	diff, err := NewDiffer(cmdtest.GitTestEnv()).Diff(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return diff
 }
 
@@ -111,15 +107,9 @@ func TestDiffSinceTheBase(t *testing.T) {
 	r.Write("new/a\tb\n\x1b[31m\"é", "un\ndeux")
 	r.Write("staged", "-- a/x\n++ b/y\n")
 	r.Git("add", "staged")
-	if err := os.Symlink("/etc/passwd", r.Dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(r.Dir+"/fifo", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(r.Dir+"/kept", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/passwd", r.Dir+"/link"))
+	must(t, syscall.Mkfifo(r.Dir+"/fifo", 0o600))
+	must(t, os.Chmod(r.Dir+"/kept", 0o755))
 	d := r.differs(t, worktree.DiffQuery{Base: base})
 	wantTold(t, told(d, true), `modified "bin" binary 3 to 5
 modified "committed" +1 -1
@@ -203,9 +193,7 @@ func TestDiffBases(t *testing.T) {
 	}
 
 	elsewhere := t.TempDir()
-	if err := os.WriteFile(filepath.Join(elsewhere, "secret"), []byte("1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(elsewhere, "secret"), []byte("1\n"), 0o600))
 	for _, top := range []string{elsewhere, filepath.Dir(r.Dir), "/"} {
 		r.Git("config", "core.worktree", top)
 		if d, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir}); err == nil {
@@ -291,9 +279,7 @@ func TestDiffRunsNothing(t *testing.T) {
 	}
 	users := fmt.Sprintf("[filter \"users\"]\n\tclean = %s\n[diff \"users\"]\n\ttextconv = %s\n\tcommand = %[2]s\n[core]\n\tpager = %[2]s\n\tfsmonitor = %[2]s\n\texcludesFile = %s/ignored\n[diff]\n\texternal = %[2]s\n",
 		script("users-filter"), script("users-other"), home)
-	if err := errors.Join(os.WriteFile(home+"/.gitconfig", []byte(users), 0o600), os.WriteFile(home+"/ignored", []byte("*.swp\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(home+"/.gitconfig", []byte(users), 0o600), os.WriteFile(home+"/ignored", []byte("*.swp\n"), 0o600)))
 	for _, name := range names {
 		r.Write(name, "1\n2\n")
 	}
@@ -302,9 +288,7 @@ func TestDiffRunsNothing(t *testing.T) {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_EXTERNAL_DIFF=" + script("environment"), "GIT_PAGER=" + script("environment")}
 	differ := NewDiffer(env)
 	d, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := ""
 	for _, name := range []string{"a.c", "a.i", "a.p", "a.u", "a.w"} {
 		want += "modified \"" + name + "\" +1 -0\n"
@@ -317,9 +301,7 @@ func TestDiffRunsNothing(t *testing.T) {
 
 	// A blob that the repository does not have would be fetched, by a command that it names.
 	blob := filepath.Join(r.Dir, ".git/objects", missing[:2], missing[2:])
-	if err := os.Rename(blob, blob+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(blob, blob+"-away"))
 	if _, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}); err == nil {
 		t.Error("a blob is missing, and the diff does not say so")
 	}

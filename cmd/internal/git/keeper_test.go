@@ -30,9 +30,7 @@ func (r repo) make(s worktree.Spec) worktree.Made {
 	r.T.Helper()
 	s.Dir = r.Dir
 	m, err := newKeeper().Make(r.T.Context(), s)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 	return m
 }
 
@@ -84,9 +82,7 @@ func TestIncludedFilesAreCopied(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	secret := filepath.Join(realDir(t), "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	r.Write(".gitignore", ".env\nnode_modules/\nbuild/\n")
 	r.Write(worktree.IncludeFile, "/.env\nnode_modules/\nnotes.txt\na.go\nlink\nbranch.txt\n")
 	r.Commit(time.Now())
@@ -101,9 +97,7 @@ func TestIncludedFilesAreCopied(t *testing.T) {
 	r.Write("build/out", "no\n")
 	r.Write("notes.txt", "mine\n")
 	r.Write("a.go", "changed, and not committed\n")
-	if err := os.Symlink(filepath.Dir(secret), filepath.Join(r.Dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Dir(secret), filepath.Join(r.Dir, "link")))
 	for range 2 { // the second call stands for one after a kill
 		m := r.make(worktree.Spec{Branch: "other", Path: path})
 		var names []string
@@ -125,9 +119,7 @@ func TestIncludedFilesAreCopied(t *testing.T) {
 		if to, err := os.Readlink(filepath.Join(path, "link")); err != nil || to != filepath.Dir(secret) {
 			t.Errorf("the link is %q, %v", to, err)
 		}
-		if err := os.WriteFile(filepath.Join(path, ".env"), []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(path, ".env"), []byte("half"), 0o600))
 	}
 }
 
@@ -171,9 +163,7 @@ func TestLook(t *testing.T) {
 func (r repo) merge(path, into string) worktree.Merged {
 	r.T.Helper()
 	m, err := newKeeper().Merge(r.T.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: into})
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 	return m
 }
 
@@ -274,9 +264,7 @@ func (r repo) putAway(path, branch string, change func(*worktree.Removal)) workt
 		change(&in)
 	}
 	out, err := newKeeper().Remove(r.T.Context(), in)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 	return out
 }
 
@@ -345,9 +333,7 @@ func TestRemovedCleanTree(t *testing.T) {
 	}
 	r.make(worktree.Spec{Branch: "module", Path: path})
 	inner := r.at(path + "/inner")
-	if err := os.Mkdir(inner.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(inner.Dir, 0o700))
 	inner.Git("init", "-q")
 	inner.Write("x", "x\n")
 	inner.Commit(time.Now())
@@ -355,9 +341,7 @@ func TestRemovedCleanTree(t *testing.T) {
 		t.Errorf("with a repository in it: %+v", out)
 	}
 	for _, dir := range []string{path, r.Dir} {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dir))
 	}
 	if out := r.putAway(path, "module", nil); out.Kept != "" || out.Ref {
 		t.Errorf("without a tree and without a repository: %+v", out)
@@ -376,9 +360,7 @@ func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
 	r.Write("x.log", "1\n")
 	traces := filepath.Join(realDir(t), "traces")
 	program := filepath.Join(realDir(t), "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+traces+"\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+traces+"\ncat\n"), 0o755))
 	settings := map[string]string{"filter.bad.required": "true", "commit.gpgSign": "true", "core.hooksPath": filepath.Dir(program), "remote.origin.url": "ext::" + program, "remote.evil.url": "--upload-pack=" + program}
 	for _, key := range []string{"filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.external", "merge.bad.driver",
 		"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "credential.helper", "core.alternateRefsCommand", "gpg.program", "sequence.editor"} {
@@ -394,9 +376,7 @@ func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(hooks, hook), text, 0o755)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
 	ran := func(what string) {

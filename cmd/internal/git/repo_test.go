@@ -36,9 +36,7 @@ func (r repo) configure(settings map[string]string) {
 		_, err = f.WriteString(text)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 }
 
 // trees makes and removes trees of which no more than the branch and the path matters.
@@ -62,4 +60,12 @@ func (t trees) Discard(ctx context.Context, dir, path string) error {
 		err = errors.New(path + " stays: " + out.Kept)
 	}
 	return err
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

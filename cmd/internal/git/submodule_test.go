@@ -16,9 +16,7 @@ var local = []string{"-c", "protocol.file.allow=always"}
 
 var submodules = fixture{make: func(t testing.TB, root string) {
 	inner, mid, r := repoAt(t, root+"/inner"), repoAt(t, root+"/mid"), repoAt(t, root+"/repository")
-	if err := os.CopyFS(inner.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(inner.Dir, os.DirFS(treeRepo.copied(t)+"/repository")))
 	inner.Git("init", "-q", mid.Dir)
 	mid.Git(append(local, "submodule", "--quiet", "add", inner.Dir, "deep/er")...)
 	mid.Commit(time.Now())
@@ -176,9 +174,7 @@ func TestManyChanges(t *testing.T) {
 		fmt.Fprintf(&entries, "100644 %s\t%s/a long name of a file that fills the lists of git %06d.txt\n", blob, strings.Repeat("d", 40), i)
 	}
 	info := r.Dir + "/.git/many"
-	if err := os.WriteFile(info, []byte(entries.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(info, []byte(entries.String()), 0o600))
 	r.feed(info, "update-index", "--index-info") // the files are not there: all of them were added and deleted
 	tree := r.says("write-tree")
 	r.Git("reset", "-q", "--soft", r.says("-c", "user.name=n", "-c", "user.email=e@localhost", "commit-tree", "-p", "HEAD", "-m", "many", tree))
