@@ -145,23 +145,6 @@ func TestTemplatesReload(t *testing.T) {
 		t.Errorf("log: %s", got)
 	}
 
-	// This saves as Vim does with backupcopy=no; twice, because the watch must survive the first time.
-	for _, agent := range []string{"vim", "vim2"} {
-		must(t, os.Rename(path, path+"~"))
-		put(t, path, templateOf("a", agent))
-		must(t, os.Remove(path+"~"))
-		r.await(t, "a:"+agent+" b:dev", agent)
-	}
-	for _, agent := range []string{"renamed", "renamed2"} {
-		put(t, path+".tmp", templateOf("a", agent))
-		must(t, os.Rename(path+".tmp", path))
-		r.await(t, "a:"+agent+" b:dev", agent)
-	}
-	put(t, path+".tmp", "name: [")
-	must(t, os.Rename(path+".tmp", path))
-	r.problem(t, "a.yaml:1: not YAML")
-	r.await(t, "a:renamed2! b:dev", "broken by rename")
-
 	must(t, os.Remove(path))
 	r.await(t, "b:dev", "removed")
 	if _, err := r.Get("a"); !errors.Is(err, ErrNoTemplate) {

@@ -164,15 +164,35 @@ func TestReloadBurst(t *testing.T) {
 	})
 }
 
-func TestReloadWithoutInotify(t *testing.T) {
+// TestReloadPolls: a folder that cannot be watched, or not any more, is read again and again.
+func TestReloadPolls(t *testing.T) {
 	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	s.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") }
-	s.safety, s.polling = time.Hour, 5*time.Millisecond
-	run(t, s)
-	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
-	await(t, s, "polling", skillIs("polled"))
+	for name, spoil := range map[string]func(*fsnotify.Watcher) error{
+		"no inotify instance is left": func(w *fsnotify.Watcher) error { return errors.Join(w.Close(), errors.New("too many open files")) },
+		"no watch is left":            func(w *fsnotify.Watcher) error { w.Events, w.Errors = nil, nil; return w.Close() }, // now Add fails
+		"the watcher has ended": func(w *fsnotify.Watcher) error {
+			w.Events, w.Errors = make(chan fsnotify.Event), nil
+			close(w.Events)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := folder(t, map[string]string{slug + "/skill.md": plain})
+			s := openStore(t, root)
+			s.newWatcher = func() (*fsnotify.Watcher, error) {
+				w, err := fsnotify.NewWatcher()
+				if err == nil {
+					err = spoil(w)
+				}
+				return w, err
+			}
+			s.safety, s.polling = time.Hour, 5*time.Millisecond
+			run(t, s)
+			put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
+			await(t, s, "polling", skillIs("polled"))
+		})
+	}
 }
 
 // TestPoll: a store that polls waits only for time, so it can run in a synctest bubble.
@@ -195,42 +215,6 @@ func TestPoll(t *testing.T) {
 		stop()
 		running.Wait()
 	})
-}
-
-func TestReloadWhenWatchesRunOut(t *testing.T) {
-	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	s.newWatcher = func() (*fsnotify.Watcher, error) {
-		w, err := fsnotify.NewWatcher()
-		if err == nil {
-			err = w.Close() // now Add fails
-			w.Events, w.Errors = nil, nil
-		}
-		return w, err
-	}
-	s.safety, s.polling = time.Hour, 5*time.Millisecond
-	run(t, s)
-	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
-	await(t, s, "polling", skillIs("polled"))
-}
-
-func TestReloadWhenWatcherEnds(t *testing.T) {
-	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	s.newWatcher = func() (*fsnotify.Watcher, error) {
-		w, err := fsnotify.NewWatcher()
-		if err == nil {
-			w.Events, w.Errors = make(chan fsnotify.Event), nil
-			close(w.Events)
-		}
-		return w, err
-	}
-	s.safety, s.polling = time.Hour, 5*time.Millisecond
-	run(t, s)
-	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
-	await(t, s, "polling", skillIs("polled"))
 }
 
 // TestWatchesAreDropped: a folder that is moved keeps the watch of its subfolder, unless that watch is dropped.

@@ -15,9 +15,7 @@ func TestReadingPanesCostsTheServerNoMemory(t *testing.T) {
 	s := tmuxtest.Server(t)
 	var refs []tmux.Ref
 	for i := range 30 {
-		pane, err := s.Spawn(t.Context(), tmux.Spec{Session: fmt.Sprintf("s%d", i), Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
-		must(t, err)
-		refs = append(refs, pane.Ref)
+		refs = append(refs, spawn(t, s, fmt.Sprintf("s%d", i)).Ref)
 	}
 	read := func(times int) {
 		for range times {

@@ -15,11 +15,10 @@ import (
 func shownBy(t *testing.T, socket, session string, width int, environ ...string) (lines func() []string) {
 	t.Helper()
 	outer := tmuxtest.Server(t)
-	pane, err := outer.Spawn(t.Context(), tmux.Spec{
+	pane := made(t, outer, tmux.Spec{
 		Session: "outer", Dir: "/", Width: width, Height: 12,
 		Argv: slices.Concat([]string{"env", "-u", "TMUX"}, environ, []string{"tmux", "-u", "-N", "-S", socket, "attach-session", "-f", tmux.LookingFlags, "-t", "=" + session}),
 	})
-	must(t, err)
 	return func() []string {
 		shown, err := outer.Capture(t.Context(), 0, false, pane.Ref)
 		must(t, err)

@@ -1,12 +1,8 @@
 package tmux_test
 
 import (
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/creack/pty"
 
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
@@ -54,35 +50,5 @@ func TestShowMessageStopsNoPane(t *testing.T) {
 // watched attaches a client to a session, and returns what its terminal got.
 func watched(t *testing.T, socket, session string) (got func() string) {
 	t.Helper()
-	cmd := exec.Command("tmux", "-u", "-N", "-S", socket, "attach-session", "-t", "="+session)
-	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 20})
-	must(t, err)
-	var mu sync.Mutex
-	var text strings.Builder
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		buf := make([]byte, 4096)
-		for {
-			n, err := terminal.Read(buf)
-			mu.Lock()
-			text.Write(buf[:n])
-			mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = terminal.Close()
-		<-drained
-	})
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return text.String()
-	}
+	return attach(t, socket, 100, 20, []string{"attach-session", "-t", "=" + session}).got
 }

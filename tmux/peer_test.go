@@ -50,8 +50,7 @@ func TestImpostorIsNotTalkedTo(t *testing.T) {
 	fake := tmuxtest.NewImpostor(t)
 	ref := tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), ServerStart: 1, Pane: "%0"}
 	wantGone(t, "of a Ref", tmuxtest.Server(t), ref)
-	foreign, err := tmux.New(tmux.Config{Socket: fake.Socket, Foreign: true})
-	must(t, err)
+	foreign := newServer(t, tmux.Config{Socket: fake.Socket, Foreign: true})
 	wantGone(t, "of a person's server", foreign, ref)
 	if panes, err := foreign.List(t.Context()); err != nil || len(panes) != 0 {
 		t.Errorf("panes %v, %v", panes, err)
@@ -114,8 +113,7 @@ func TestServerOfAnotherProgram(t *testing.T) {
 	copied(t, ours)
 	copied(t, other)
 	server := newServer(t, tmux.Config{Bin: ours, Socket: filepath.Join(dir, "sock")})
-	pane, err := server.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
-	must(t, err)
+	pane := made(t, server, tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
 	t.Cleanup(func() {
 		if err := server.KillServer(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -171,8 +169,7 @@ func TestServerInAnotherNamespace(t *testing.T) {
 func TestSocketThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	person := tmuxtest.Server(t)
-	pane, err := person.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: "/", Argv: []string{"sleep", "60"}})
-	must(t, err)
+	pane := made(t, person, tmux.Spec{Session: "person", Dir: "/", Argv: []string{"sleep", "60"}})
 	fake := tmuxtest.NewImpostor(t)
 	path := fake.Socket + ".link"
 	ctx, stop := context.WithCancel(t.Context())

@@ -26,8 +26,7 @@ func TestProcessWithoutDescriptors(t *testing.T) {
 		}
 		return
 	}
-	me, err := tmux.FindProcess(os.Getpid())
-	must(t, err)
+	me := found(t, os.Getpid())
 	var limit syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	limit.Cur = 3 // standard input, output and error

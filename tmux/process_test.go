@@ -29,9 +29,14 @@ func sleeper(t *testing.T) (tmux.Process, *exec.Cmd) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	p, err := tmux.FindProcess(cmd.Process.Pid)
+	return found(t, cmd.Process.Pid), cmd
+}
+
+func found(t *testing.T, pid int) tmux.Process {
+	t.Helper()
+	p, err := tmux.FindProcess(pid)
 	must(t, err)
-	return p, cmd
+	return p
 }
 
 func TestProcessEnds(t *testing.T) {
@@ -105,8 +110,7 @@ func TestProcessExecutes(t *testing.T) {
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	p, err := tmux.FindProcess(cmd.Process.Pid)
-	must(t, err)
+	p := found(t, cmd.Process.Pid)
 	said := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(out).ReadString('\n')
@@ -199,8 +203,7 @@ func TestFindProcess(t *testing.T) {
 func TestInFront(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	shell, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"env", "PS1=ready> ", "sh", "-i"}})
-	must(t, err)
+	shell := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{"env", "PS1=ready> ", "sh", "-i"}})
 	line := func(text string) {
 		t.Helper()
 		must(t, s.Paste(t.Context(), shell.Ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
@@ -209,8 +212,7 @@ func TestInFront(t *testing.T) {
 		view, err := s.Look(t.Context(), shell.Ref)
 		return err == nil && strings.Contains(view.Screen, "ready>")
 	})
-	own, err := tmux.FindProcess(shell.PID)
-	must(t, err)
+	own := found(t, shell.PID)
 	line(`sh -c 'echo "cat is $$"; exec cat'`)
 	var pid int
 	tmuxtest.Eventually(t, "cat's process id is shown", func() bool {
@@ -223,8 +225,7 @@ func TestInFront(t *testing.T) {
 		return false
 	})
 	tmuxtest.Eventually(t, "the shell is behind", func() bool { return !own.InFront() })
-	cat, err := tmux.FindProcess(pid)
-	must(t, err)
+	cat := found(t, pid)
 	if !cat.InFront() || cat.Stopped() {
 		t.Error("cat is not in front")
 	}

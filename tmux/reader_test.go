@@ -62,17 +62,13 @@ type reader struct {
 
 func newReader(tb testing.TB, s *tmux.Server, session string) reader {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "us")
-	must(tb, err)
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
+	socket := filepath.Join(shortDir(tb), "s")
 	l, err := net.Listen("unix", socket)
 	must(tb, err)
 	defer l.Close()
 	exe, err := os.Executable()
 	must(tb, err)
-	pane, err := s.Spawn(tb.Context(), tmux.Spec{Session: session, Dir: "/", Argv: []string{exe, readerCommand, socket}})
-	must(tb, err)
+	pane := made(tb, s, tmux.Spec{Session: session, Dir: "/", Argv: []string{exe, readerCommand, socket}})
 	must(tb, l.(*net.UnixListener).SetDeadline(time.Now().Add(10*time.Second)))
 	conn, err := l.Accept()
 	must(tb, err)
@@ -112,6 +108,14 @@ func command(tb testing.TB, socket string, args ...string) string {
 func isGone(tb testing.TB, p tmux.Process) {
 	tb.Helper()
 	tmuxtest.Eventually(tb, fmt.Sprintf("process %d has ended", p.PID), func() bool { return !p.Alive() })
+}
+
+// made makes a pane.
+func made(tb testing.TB, s *tmux.Server, spec tmux.Spec) tmux.PaneInfo {
+	tb.Helper()
+	pane, err := s.Spawn(tb.Context(), spec)
+	must(tb, err)
+	return pane
 }
 
 // must ends the test at an error.

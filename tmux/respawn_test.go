@@ -22,8 +22,7 @@ func TestRespawnPassesEachByteOn(t *testing.T) {
 	s := tmuxtest.Server(t)
 	dir := filepath.Join(t.TempDir(), `it's a "dir" #(touch mark) $HOME ; %H`)
 	must(t, os.MkdirAll(dir, 0o700))
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
-	must(t, err)
+	pane := made(t, s, tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
 	arg := `'"'; kill-server; $(id) #{pid} ~ \ {x} %1;`
 	spec := tmux.Spec{Session: "b", Mark: "2", Dir: dir, Argv: []string{"sh", "-c", `printf '%s\n' "$PWD" "$1" >out; exec cat`, "sh", arg}}
 	tmuxtest.Eventually(t, "the pane is taken over", func() bool {
@@ -45,8 +44,7 @@ func TestRespawnPassesEachByteOn(t *testing.T) {
 func TestRespawnWhileClientsLook(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "n0", Mark: "0", Dir: "/", Argv: []string{"sh", "-c", "echo begin; exit 0"}})
-	must(t, err)
+	pane := made(t, s, tmux.Spec{Session: "n0", Mark: "0", Dir: "/", Argv: []string{"sh", "-c", "echo begin; exit 0"}})
 	looks(t, pane, 80, 24)
 	for i := range *respawns {
 		spec := tmux.Spec{Session: fmt.Sprint("n", i+1), Mark: fmt.Sprint(i + 1), Dir: "/", Argv: []string{"sh", "-c", "seq 300; exit 0"}}
@@ -64,8 +62,7 @@ func TestRespawnWhileClientsLook(t *testing.T) {
 func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
-	must(t, err)
+	pane := made(t, s, tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
 	tmuxtest.Eventually(t, "dead", func() bool { p, err := s.Inspect(t.Context(), pane.Ref); return err == nil && p.Dead })
 	control := controlClient(t, pane.Socket, "a")
 	at, spec := tmux.Place{Ref: pane.Ref, Mark: "1", Close: true}, tmux.Spec{Session: "b", Mark: "2", Dir: "/", Argv: []string{"cat"}}
@@ -84,29 +81,21 @@ func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
 func TestLateKillSparesTheSuccessor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	real, err := exec.LookPath("tmux")
-	must(t, err)
-	slow := filepath.Join(dir, "tmux")
-	script := fmt.Sprintf(`#!/bin/sh
-case "$*" in *kill-pane*) touch %[1]s/asked; until [ -e %[1]s/go ]; do sleep 0.02; done;; esac
-exec %[2]s "$@"
-`, dir, real)
-	must(t, os.WriteFile(slow, []byte(script), 0o700))
+	slow := script(t, dir, `case "$*" in *kill-pane*) touch $dir/asked; until [ -e $dir/go ]; do sleep 0.02; done;; esac`)
 	s := tmuxtest.Server(t)
 	for name, kill := range map[string]func(s *tmux.Server, old tmux.PaneInfo) error{
 		"kill":   func(s *tmux.Server, old tmux.PaneInfo) error { return s.Kill(t.Context(), old.Ref) },
 		"marked": func(s *tmux.Server, old tmux.PaneInfo) error { return s.KillMarked(t.Context(), old.Ref, old.Mark) },
 	} {
-		old, err := s.Spawn(t.Context(), tmux.Spec{Session: name, Mark: "old", Dir: "/", Argv: []string{"true"}})
-		must(t, err)
-		late, err := tmux.New(tmux.Config{Bin: slow, Socket: old.Socket})
-		must(t, err)
+		old := made(t, s, tmux.Spec{Session: name, Mark: "old", Dir: "/", Argv: []string{"true"}})
+		late := newServer(t, tmux.Config{Bin: slow, Socket: old.Socket})
 		done := make(chan error, 1)
 		go func() { done <- kill(late, old) }()
 		tmuxtest.Eventually(t, "tmux is asked to kill", func() bool { _, err := os.Stat(filepath.Join(dir, "asked")); return err == nil })
 		var heir tmux.PaneInfo
 		spec := tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}}
 		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+			var err error
 			heir, err = s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: "old"}, spec)
 			return err == nil
 		})

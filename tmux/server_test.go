@@ -23,7 +23,7 @@ func reportPercentiles(b *testing.B, took []time.Duration) {
 }
 
 // shortDir is a folder whose path leaves room for a socket.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "us")
 	must(t, err)
@@ -90,16 +90,13 @@ func TestSpawnStartsTheServer(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	spec := tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}}
-	old, err := s.Spawn(t.Context(), spec)
-	must(t, err)
-	server, err := tmux.FindProcess(old.ServerPID)
-	must(t, err)
+	old := made(t, s, spec)
+	server := found(t, old.ServerPID)
 	must(t, s.KillServer(t.Context()))
 	if server.Alive() {
 		t.Error("the server is alive after KillServer")
 	}
-	pane, err := s.Spawn(t.Context(), spec)
-	must(t, err)
+	pane := made(t, s, spec)
 	if pane.Pane != old.Pane || pane.ServerPID == old.ServerPID {
 		t.Fatalf("got %s after %s, want the same id on another server", pane.Ref, old.Ref)
 	}
@@ -116,11 +113,12 @@ func TestSpawnStartsTheServer(t *testing.T) {
 	}
 }
 
+// TestStartIsRepeatable: Start leaves the panes of a server that runs, and sets each option once: those that the daemon needs, and those
+// that suit these CLIs and the people who attach.
 func TestStartIsRepeatable(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}})
-	must(t, err)
+	pane := spawn(t, s, "a")
 	must(t, s.Start(t.Context()))
 	if got, err := s.Inspect(t.Context(), pane.Ref); err != nil || got.Dead {
 		t.Errorf("got %+v, %v", got, err)
@@ -130,10 +128,14 @@ func TestStartIsRepeatable(t *testing.T) {
 	for _, want := range []string{
 		"exit-empty off", "message-limit 0", "history-limit 10000", "status off", "remain-on-exit on",
 		"automatic-rename off", "allow-rename off", "window-size manual", "window-size latest",
+		"escape-time 10", "focus-events on", "extended-keys on", "set-clipboard on",
 	} {
 		if !strings.Contains(options, want+"\n") {
 			t.Errorf("option %s is missing", want)
 		}
+	}
+	if strings.Contains(options, "allow-passthrough on") || strings.Count(options, "*kitty*") != 1 {
+		t.Errorf("options:\n%s", options)
 	}
 }
 
@@ -158,10 +160,9 @@ func TestNoSecretsInPanes(t *testing.T) {
 	t.Setenv("TMUX", "/somewhere/else,1,0")
 	s := tmuxtest.Server(t)
 	out := filepath.Join(t.TempDir(), "env")
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{
 		"sh", "-c", `env > "$0.tmp"; mv "$0.tmp" "$0"; sleep 100`, out,
 	}})
-	must(t, err)
 	tmuxtest.Eventually(t, "env has run", func() bool { _, err := os.Stat(out); return err == nil })
 	env, err := os.ReadFile(out)
 	if err != nil || strings.Contains(string(env), "hunter2") || !strings.Contains(string(env), "TMUX_PANE="+pane.Pane+"\n") {
@@ -239,8 +240,7 @@ func TestDeadlineHasAName(t *testing.T) {
 func TestInterruptedPasteLeavesNoBuffer(t *testing.T) {
 	t.Parallel()
 	real := tmuxtest.Server(t)
-	pane, err := real.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}})
-	must(t, err)
+	pane := spawn(t, real, "a")
 	// This program loads the buffer as tmux does, and then stops.
 	broken := newServer(t, tmux.Config{Socket: pane.Socket, Bin: fakeTmux(t,
 		`case "$5" in load-buffer) tmux -S "$3" load-buffer -b "$7" -; exit 1;; *) exec tmux "$@";; esac`)})

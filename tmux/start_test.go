@@ -22,8 +22,7 @@ func script(t *testing.T, dir, text string) string {
 	tmuxPath, err := exec.LookPath("tmux")
 	must(t, err)
 	path := filepath.Join(dir, "tmux")
-	text = fmt.Sprintf("#!/bin/sh\nreal=%s\ndir=%s\n%s\nexec $real \"$@\"\n", tmuxPath, dir, text)
-	must(t, os.WriteFile(path, []byte(text), 0o700))
+	writeProgram(t, path, fmt.Sprintf("#!/bin/sh\nreal=%s\ndir=%s\n%s\nexec $real \"$@\"\n", tmuxPath, dir, text))
 	return path
 }
 
@@ -39,8 +38,7 @@ func endServer(t *testing.T, s *tmux.Server) {
 // killServer kills the server in which a pane is, as the system does when memory is short, and leaves its socket behind.
 func killServer(t *testing.T, of tmux.Ref) {
 	t.Helper()
-	server, err := tmux.FindProcess(of.ServerPID)
-	must(t, err)
+	server := found(t, of.ServerPID)
 	must(t, syscall.Kill(of.ServerPID, syscall.SIGKILL))
 	must(t, server.Wait(t.Context()))
 }
@@ -67,8 +65,7 @@ case "$*" in *new-session*) if [ -e $dir/armed ]; then
 fi;; esac`)
 			s := newServer(t, tmux.Config{Socket: filepath.Join(dir, "s"), Bin: bin, Timeout: 30 * time.Second})
 			endServer(t, s)
-			first, err := s.Spawn(t.Context(), cat("first"))
-			must(t, err)
+			first := made(t, s, cat("first"))
 			killServer(t, first.Ref)
 			must(t, os.WriteFile(filepath.Join(dir, "armed"), nil, 0o600))
 			if _, err := s.Spawn(t.Context(), cat("second")); err != nil {

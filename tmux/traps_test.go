@@ -111,11 +111,10 @@ func TestPasteIntoDyingPanes(t *testing.T) {
 		if i >= 25 { // the machine is so busy that each pane was dead before its first paste
 			life = time.Duration(i-24) * 50 * time.Millisecond
 		}
-		pane, err := s.Spawn(t.Context(), tmux.Spec{
+		pane := made(t, s, tmux.Spec{
 			Session: fmt.Sprintf("p%d", i), Dir: "/",
 			Argv: []string{"sleep", fmt.Sprint(life.Seconds())},
 		})
-		must(t, err)
 		for dead := 0; dead < 3; {
 			err := s.Paste(t.Context(), pane.Ref, "are you there?", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}})
 			switch {
@@ -159,10 +158,9 @@ func TestSpawnInStrangeDirectories(t *testing.T) {
 	for i, name := range []string{"#(touch hit)", "a#[b]##c", "##[x", "#{pid}", "%H", "end;", "-d", "sp ace", "é"} {
 		dir := filepath.Join(base, name)
 		must(t, os.Mkdir(dir, 0o700))
-		pane, err := s.Spawn(t.Context(), tmux.Spec{
+		pane := made(t, s, tmux.Spec{
 			Session: fmt.Sprintf("d%d", i), Dir: dir, Argv: []string{"sh", "-c", "pwd > out.tmp; mv out.tmp out; sleep 100"},
 		})
-		must(t, err)
 		tmuxtest.Eventually(t, "the program writes to "+dir, func() bool {
 			_, err := os.Stat(filepath.Join(dir, "out"))
 			return err == nil
@@ -221,8 +219,7 @@ func TestStrangeNamesAndTitlesStayOneLine(t *testing.T) {
 	sleep, err := os.ReadFile("/bin/sleep")
 	must(t, err)
 	writeProgram(t, program, string(sleep))
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{program, "100"}})
-	must(t, err)
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{program, "100"}})
 	command(t, pane.Socket, "select-pane", "-t", pane.Pane, "-T", "title | é")
 	var panes []tmux.PaneInfo
 	tmuxtest.Eventually(t, "the program runs", func() bool {
@@ -237,8 +234,7 @@ func TestStrangeNamesAndTitlesStayOneLine(t *testing.T) {
 func TestCaptureOfMany(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sh", "-c", "printf '\\033[31mred\\033[0m'; sleep 100"}})
-	must(t, err)
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sh", "-c", "printf '\\033[31mred\\033[0m'; sleep 100"}})
 	refs := []tmux.Ref{}
 	for i := range 300 { // more panes than fit into one command line; all but one are gone
 		ref := pane.Ref
@@ -261,10 +257,9 @@ func TestKillTakesTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	pids := filepath.Join(t.TempDir(), "pids")
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{
 		"sh", "-c", `trap "" HUP; sleep 1000 & echo $! > "$0.tmp"; mv "$0.tmp" "$0"; sleep 1000`, pids,
 	}})
-	must(t, err)
 	var child int
 	tmuxtest.Eventually(t, "the child runs", func() bool {
 		b, err := os.ReadFile(pids)
@@ -274,10 +269,8 @@ func TestKillTakesTheProcessGroup(t *testing.T) {
 		_, err = fmt.Sscan(string(b), &child)
 		return err == nil
 	})
-	leader, err := tmux.FindProcess(pane.PID)
-	must(t, err)
-	follower, err := tmux.FindProcess(child)
-	must(t, err)
+	leader := found(t, pane.PID)
+	follower := found(t, child)
 	if !follower.IsDescendantOf(pane.PID) || !follower.IsDescendantOf(pane.ServerPID) || leader.IsDescendantOf(child) {
 		t.Error("the child is not a descendant of its pane")
 	}
