@@ -19,9 +19,7 @@ func TestAssemblyTimeIsStoredAsAnInteger(t *testing.T) {
 	equal(t, "stored", stored, "41")
 	got, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "read", must(t, got, err).Metrics.DurationMS, 41.207)
-	if _, err := db.pool.Exec(t.Context(), "UPDATE handoffs SET metrics = metrics - 'duration_us' WHERE id = $1", h.ID); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, db.pool, "UPDATE handoffs SET metrics = metrics - 'duration_us' WHERE id = $1", h.ID)
 	got, err = db.Handoff(t.Context(), h.ID)
 	equal(t, "written by the release before", must(t, got, err).Metrics.DurationMS, 41.0)
 }
@@ -36,9 +34,7 @@ func TestHeirOfTheLastRelease(t *testing.T) {
 		h := aHandoff(t, db, prev.ID)
 		commit(t, db, &daemon.Change{NewHandoff: h})
 		for _, sql := range []string{theirs, `UPDATE handoffs SET phase = 'completed', recorded_at = now(), successor_id = (SELECT max(id) FROM agents)`} {
-			if _, err := db.pool.Exec(t.Context(), sql); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, db.pool, sql)
 		}
 		list, err := db.Handoffs(t.Context(), daemon.HandoffFilter{SuccessorID: next.ID})
 		if must(t, list, err); len(list) != 1 || len(list[0].Heirs) != 1 {

@@ -67,30 +67,30 @@ func wantNames(t *testing.T, dir string, want int) {
 	}
 }
 
-func TestApplyWithoutAFile(t *testing.T) {
+// TestApplyToNothing: an uninstall leaves what was there before, no file or an empty one.
+func TestApplyToNothing(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), ".claude", "settings.json")
-	in := plan(t, path, install)
-	if in.Backup != "" {
-		t.Errorf("a backup of nothing: %s", in.Backup)
+	for _, there := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), ".claude", "settings.json")
+		if there {
+			mkdir(t, filepath.Dir(path))
+			write(t, path, "", 0o600)
+		}
+		in := plan(t, path, install)
+		if (in.Backup != "") != there {
+			t.Errorf("there %t: backup %q", there, in.Backup)
+		}
+		must(t, Apply(in))
+		wantFile(t, path, string(in.After), 0o600)
+		out := plan(t, path, PlanUninstall)
+		out.Backup += "2"
+		must(t, Apply(out))
+		if there {
+			wantFile(t, path, "", 0o600)
+		} else {
+			wantGone(t, path)
+		}
 	}
-	must(t, Apply(in))
-	wantFile(t, path, string(in.After), 0o600)
-	must(t, Apply(plan(t, path, PlanUninstall)))
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file that install made is left: %v", err)
-	}
-}
-
-func TestApplyToAnEmptyFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "settings.json")
-	write(t, path, "", 0o600)
-	must(t, Apply(plan(t, path, install)))
-	p := plan(t, path, PlanUninstall)
-	p.Backup += "2"
-	must(t, Apply(p))
-	wantFile(t, path, "", 0o600)
 }
 
 func TestApplyFollowsLinks(t *testing.T) {
@@ -125,8 +125,8 @@ func TestApplyFollowsLinks(t *testing.T) {
 			must(t, Apply(p))
 			if before != nil {
 				wantFile(t, target, *before, mode)
-			} else if _, err := os.Stat(target); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("target: %v", err)
+			} else {
+				wantGone(t, target)
 			}
 		})
 	}

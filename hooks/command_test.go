@@ -3,8 +3,6 @@ package hooks
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -358,26 +356,4 @@ func TestDefaultData(t *testing.T) {
 	if _, err := (options{}).socketPath(vars{}.get); err == nil {
 		t.Error("no HOME: no error")
 	}
-}
-
-func BenchmarkCommand(b *testing.B) {
-	data := daemon(b, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	body, err := os.ReadFile("testdata/payloads.json")
-	must(b, err)
-	var captured map[string]json.RawMessage
-	must(b, json.Unmarshal(body, &captured))
-	run := func(b *testing.B, data string) {
-		for b.Loop() {
-			hook(b, vars{}, string(captured["Stop"]), "--data", data, "Stop")
-		}
-	}
-	b.Run("answered", func(b *testing.B) { run(b, data) })
-	b.Run("spooled", func(b *testing.B) {
-		away := shortDir(b)
-		run(b, away)
-		b.StopTimer()
-		if empty, err := OpenSpool(filepath.Join(away, "spool")).Empty(); empty || err != nil {
-			b.Error(errors.Join(err, errors.New("nothing was spooled")))
-		}
-	})
 }

@@ -58,15 +58,19 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestParseCaptured reads payloads captured from Claude Code 2.1.329.
-func TestParseCaptured(t *testing.T) {
-	t.Parallel()
+// captured returns payloads of Claude Code 2.1.329, by event.
+func captured(t testing.TB) (all map[string]json.RawMessage) {
+	t.Helper()
 	text, err := os.ReadFile("testdata/payloads.json")
 	must(t, err)
-	var captured map[string]json.RawMessage
-	must(t, json.Unmarshal(text, &captured))
+	must(t, json.Unmarshal(text, &all))
+	return all
+}
+
+func TestParseCaptured(t *testing.T) {
+	t.Parallel()
 	parsed := map[string]map[string]any{}
-	for name, body := range captured {
+	for name, body := range captured(t) {
 		event, _, _ := strings.Cut(name, ".")
 		p, err := Parse(event, body)
 		if err != nil {
@@ -120,15 +124,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	text, err := os.ReadFile("testdata/payloads.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	var captured map[string]json.RawMessage
-	if err := json.Unmarshal(text, &captured); err != nil {
-		f.Fatal(err)
-	}
-	for name, body := range captured {
+	for name, body := range captured(f) {
 		event, _, _ := strings.Cut(name, ".")
 		f.Add(event, []byte(body))
 	}

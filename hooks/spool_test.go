@@ -79,13 +79,7 @@ func TestSpoolAfterTheClockWasSetBack(t *testing.T) {
 	other := envelope(48)
 	other.Launch = "another's"
 	put(t, s, envelope(49), envelope(50), other)
-	var got []string
-	if _, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
-		got = append(got, e.Key)
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	got := keys(t, s)
 	if want := "key-48 key-96 key-97 key-99 key-49 key-50"; strings.Join(got, " ") != want {
 		t.Errorf("handed out %v, want %s", got, want)
 	}
@@ -105,13 +99,8 @@ func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {
 	if n, err := s.Drain(t.Context(), refuse); n != 1 || !errors.Is(err, away) {
 		t.Errorf("Drain = %d, %v", n, err)
 	}
-	var keys []string
-	n, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
-		keys = append(keys, e.Key)
-		return nil
-	})
-	if n != 2 || err != nil || fmt.Sprint(keys) != "[key-2 key-3]" {
-		t.Errorf("second Drain = %d, %v: %v", n, err, keys)
+	if got := keys(t, s); fmt.Sprint(got) != "[key-2 key-3]" {
+		t.Errorf("second Drain: %v", got)
 	}
 }
 

@@ -169,7 +169,11 @@ func TestReloadPolls(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*fsnotify.Watcher) error{
 		"no inotify instance is left": func(w *fsnotify.Watcher) error { return errors.Join(w.Close(), errors.New("too many open files")) },
-		"no watch is left":            func(w *fsnotify.Watcher) error { w.Events, w.Errors = nil, nil; return w.Close() }, // now Add fails
+		"no watch is left": func(w *fsnotify.Watcher) error {
+			err := w.Close() // now Add fails
+			w.Events, w.Errors = nil, nil
+			return err
+		},
 		"the watcher has ended": func(w *fsnotify.Watcher) error {
 			w.Events, w.Errors = make(chan fsnotify.Event), nil
 			close(w.Events)
