@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,9 +131,7 @@ func TestOpenKeepsAndTightens(t *testing.T) {
 	if passable := mode(t, root).Perm()&0o011 == 0o011; passable != (os.Geteuid() == 0) {
 		t.Errorf("root folder has mode %o as user %d", mode(t, root).Perm(), os.Geteuid())
 	}
-	if b, err := os.ReadFile(lock); err != nil || string(b) != "x" {
-		t.Errorf("lock is %q, %v", b, err)
-	}
+	wantText(t, lock, "x")
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -148,27 +147,27 @@ func TestOpenRefuses(t *testing.T) {
 		{"root is for the group", func(root string) error { return mkdir(root, 0o770) }, "chmod go-w"},
 		{"root is for all", func(root string) error { return mkdir(root, 0o702) }, "chmod go-w"},
 		{"a folder above is for all", func(root string) error {
-			return firstError(mkdir(root, 0o700), os.Chmod(filepath.Dir(root), 0o777))
+			return errors.Join(mkdir(root, 0o700), os.Chmod(filepath.Dir(root), 0o777))
 		}, "/p may be written by others (mode 0777)"},
 		{"run leads elsewhere", func(root string) error {
-			return firstError(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
+			return errors.Join(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
 		}, "symbolic link"},
 		{"run is for the group", func(root string) error {
-			return firstError(mkdir(root, 0o700), mkdir(filepath.Join(root, "run"), 0o770))
+			return errors.Join(mkdir(root, 0o700), mkdir(filepath.Join(root, "run"), 0o770))
 		}, "chmod go-w"},
 		{"spool is a fifo", func(root string) error {
-			return firstError(mkdir(root, 0o700), syscall.Mkfifo(filepath.Join(root, "spool"), 0o600))
+			return errors.Join(mkdir(root, 0o700), syscall.Mkfifo(filepath.Join(root, "spool"), 0o600))
 		}, "not a folder"},
 		{"parent is a file", func(root string) error {
 			parent := filepath.Dir(root)
-			return firstError(os.Remove(parent), os.WriteFile(parent, nil, 0o600))
+			return errors.Join(os.Remove(parent), os.WriteFile(parent, nil, 0o600))
 		}, "--data"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			root := filepath.Join(t.TempDir(), "p", "data")
-			must(t, firstError(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)))
+			must(t, errors.Join(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)))
 			_, err := Open(root)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v does not contain %q", err, test.want)
@@ -189,13 +188,4 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("error %v does not name --data", err)
 		}
 	})
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -137,7 +137,7 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 		{name: "the folder itself", path: ".", code: DocumentNotRegular},
 		{name: "fifo", make: func(_, path string) error { return syscall.Mkfifo(path, 0o600) }, code: DocumentNotRegular},
 		{name: "link to a fifo", make: func(dir, path string) error {
-			return firstError(syscall.Mkfifo(dir+"/fifo", 0o600), os.Symlink("fifo", path))
+			return errors.Join(syscall.Mkfifo(dir+"/fifo", 0o600), os.Symlink("fifo", path))
 		}, code: DocumentNotRegular},
 		{name: "link in a circle", make: func(_, path string) error { return os.Symlink("x.md", path) }, code: DocumentNotRegular},
 		{name: "link to a device", make: func(_, path string) error { return os.Symlink("/dev/zero", path) }, code: DocumentOutside},
@@ -145,16 +145,16 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 		{name: "relative link out", make: func(_, path string) error { return os.Symlink("../../secret.md", path) }, code: DocumentOutside},
 		{name: "dangling link out", make: func(_, path string) error { return os.Symlink("/nowhere/x", path) }, code: DocumentOutside},
 		{name: "link to a link out", make: func(dir, path string) error {
-			return firstError(toSecret(dir, dir+"/y.md"), os.Symlink("y.md", path))
+			return errors.Join(toSecret(dir, dir+"/y.md"), os.Symlink("y.md", path))
 		}, code: DocumentOutside},
 		{name: "folder that leads out", make: func(dir, _ string) error { return os.Symlink(base, dir+"/sub") }, path: "sub/secret.md", code: DocumentOutside},
 		{name: "dots", path: "../../secret.md", code: DocumentOutside},
 		{name: "dots and back", make: func(dir, path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, path: "../handoffs/x.md", code: ""},
 		{name: "handoffs leads out", make: func(dir, _ string) error {
-			return firstError(os.Remove(dir), os.Symlink(base, dir))
+			return errors.Join(os.Remove(dir), os.Symlink(base, dir))
 		}, path: "secret.md", code: DocumentOutside},
 		{name: "handoffs is a file", make: func(dir, _ string) error {
-			return firstError(os.Remove(dir), os.WriteFile(dir, nil, 0o600))
+			return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o600))
 		}, code: DocumentMissing},
 		{name: "no handoffs", make: func(dir, _ string) error { return os.Remove(dir) }, code: DocumentMissing},
 	}
@@ -202,7 +202,7 @@ func TestReadDocumentUnstable(t *testing.T) {
 				return err
 			}
 			_, err = f.WriteString("more")
-			return firstError(err, f.Close())
+			return errors.Join(err, f.Close())
 		},
 		"shrinks": func(path string) error { return os.Truncate(path, 2) },
 		"is touched": func(path string) error {

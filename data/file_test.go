@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -21,6 +22,20 @@ func names(t *testing.T, dir string) []string {
 	return got
 }
 
+func wantNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+func wantText(t *testing.T, path, want string) {
+	t.Helper()
+	if b, err := os.ReadFile(path); err != nil || string(b) != want {
+		t.Errorf("%s holds %q, %v; want %q", path, b, err, want)
+	}
+}
+
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,17 +43,12 @@ func TestWriteFile(t *testing.T) {
 	for _, perm := range []fs.FileMode{0o600, 0o666, 0o640} { // the umask must not matter
 		want := []byte(perm.String())
 		must(t, WriteFile(path, want, perm))
-		got, err := os.ReadFile(path)
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("file holds %q, %v; want %q", got, err, want)
-		}
+		wantText(t, path, string(want))
 		if got := mode(t, path); got != perm {
 			t.Errorf("mode is %v, want %v", got, perm)
 		}
 	}
-	if got := names(t, dir); len(got) != 1 {
-		t.Errorf("folder holds %q", got)
-	}
+	wantNames(t, dir, "f")
 }
 
 func TestWriteFileReplacesLink(t *testing.T) {
@@ -48,9 +58,7 @@ func TestWriteFileReplacesLink(t *testing.T) {
 	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
 	must(t, os.Symlink(victim, path))
 	must(t, WriteFile(path, []byte("new"), 0o600))
-	if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
-		t.Errorf("what the link led to holds %q, %v", b, err)
-	}
+	wantText(t, victim, "precious")
 	if got := mode(t, path); !got.IsRegular() {
 		t.Errorf("path is %v, want a regular file", got)
 	}
@@ -67,9 +75,7 @@ func TestWriteFileFails(t *testing.T) {
 	if err := WriteFile(taken, nil, 0o600); err == nil {
 		t.Error("a folder was replaced")
 	}
-	if got := names(t, dir); len(got) != 1 {
-		t.Errorf("folder holds %q after failures", got)
-	}
+	wantNames(t, dir, "taken")
 }
 
 // TestWriteFileIsWhole: readers never see half a file while several goroutines write it.
@@ -115,9 +121,7 @@ func TestWriteSole(t *testing.T) {
 	other, err := writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600)
 	must(t, err)
 	must(t, WriteSole(path, []byte("whole"), 0o600))
-	if b, err := os.ReadFile(path); err != nil || string(b) != "whole" {
-		t.Errorf("file holds %q, %v", b, err)
-	}
+	wantText(t, path, "whole")
 	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was left is still there: %v", err)
 	}

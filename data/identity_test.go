@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -55,9 +56,7 @@ func TestIdentityForm(t *testing.T) {
 			t.Errorf("%s has mode %v", path, got)
 		}
 	}
-	if got := names(t, d.run("")); len(got) != 2 {
-		t.Errorf("run holds %q, want launch and token", got)
-	}
+	wantNames(t, d.run(""), "launch", "token")
 }
 
 func TestHostIDIsKeptAsWritten(t *testing.T) {
@@ -74,11 +73,11 @@ func TestIdentityRefuses(t *testing.T) {
 	good := strings.Repeat("a", 64)
 	file := func(text string, perm os.FileMode) func(string) error {
 		return func(path string) error {
-			return firstError(os.WriteFile(path, []byte(text), perm), os.Chmod(path, perm))
+			return errors.Join(os.WriteFile(path, []byte(text), perm), os.Chmod(path, perm))
 		}
 	}
 	link := func(path string) error {
-		return firstError(os.WriteFile(path+"2", []byte(good), 0o600), os.Symlink(path+"2", path))
+		return errors.Join(os.WriteFile(path+"2", []byte(good), 0o600), os.Symlink(path+"2", path))
 	}
 	fifo := func(path string) error { return syscall.Mkfifo(path, 0o600) }
 	tests := []struct {
