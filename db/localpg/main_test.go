@@ -180,6 +180,13 @@ func ask[T any](t *testing.T, c *Cluster, sql string) T {
 	return askOn[T](t, conn, sql)
 }
 
+func answers(t *testing.T, c *Cluster) {
+	t.Helper()
+	if got := ask[int](t, c, "SELECT 1"); got != 1 {
+		t.Errorf("the server answers %d", got)
+	}
+}
+
 func askOn[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 	t.Helper()
 	var answer T

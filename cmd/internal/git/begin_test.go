@@ -195,9 +195,7 @@ func TestRepositoryMoved(t *testing.T) {
 	if _, err := newKeeper().Make(t.Context(), back); err != nil {
 		t.Error(err)
 	}
-	if b, err := os.ReadFile(path + "/late"); string(b) != "2\n" {
-		t.Errorf("late: %q, %v", b, err)
-	}
+	r.at(path).holds("late", "2\n")
 	os.Remove(old)
 	r.at(path).Remove("late")
 	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept != "" || out.Repository != moved {

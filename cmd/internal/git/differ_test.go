@@ -233,9 +233,9 @@ func TestDiffIsBounded(t *testing.T) {
 	}
 }
 
-// TestDiffRunsNothing: a repository whose configuration names programs wherever git would run one gets none of them run,
+// TestLooksRunNothing: a repository whose configuration names programs wherever git would run one gets none of them run,
 // nor any of the user's programs that its attributes choose.
-func TestDiffRunsNothing(t *testing.T) {
+func TestLooksRunNothing(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	ran, home := t.TempDir(), t.TempDir()
@@ -254,6 +254,7 @@ func TestDiffRunsNothing(t *testing.T) {
 		r.Write(name, "1\n")
 	}
 	r.Commit(time.Now().Add(-time.Minute))
+	r.signed(t, "a.c")
 	base := r.began(t)
 	missing := r.says("hash-object", "-w", "a.c") // of the promisor: see below
 	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
@@ -284,13 +285,18 @@ func TestDiffRunsNothing(t *testing.T) {
 		r.Write(name, "1\n2\n")
 	}
 	r.Write("sub/a", "2\n")
+	w := r.ask(worktree.Query{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
+	const asked = "modified \"a.c\" +2 -1\nmodified \"a.i\" +1 -0\nmodified \"a.p\" +1 -0\nmodified \"a.u\" +1 -0\nmodified \"a.w\" +1 -0\nuntracked \"hooks/\" +0 -0\nuntracked \"included.conf\" +0 -0\n"
+	if got := r.changed(w); got != asked || len(w.Committed) != 8 || len(w.Known) != 1 {
+		t.Errorf("changed:\n%swant:\n%scommitted %q, known %q", got, asked, w.Committed, w.Known)
+	}
 	r.Write("x.swp", "the user ignores it\n")
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_EXTERNAL_DIFF=" + script("environment"), "GIT_PAGER=" + script("environment")}
 	differ := NewDiffer(env)
 	d, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base})
 	must(t, err)
-	want := ""
-	for _, name := range []string{"a.c", "a.i", "a.p", "a.u", "a.w"} {
+	want := "modified \"a.c\" +2 -1\n"
+	for _, name := range []string{"a.i", "a.p", "a.u", "a.w"} {
 		want += "modified \"" + name + "\" +1 -0\n"
 	}
 	want += "untracked \"hooks/.keep\" +0 -0\nuntracked \"hooks/post-index-change\" +2 -0\nuntracked \"hooks/pre-commit\" +2 -0\nuntracked \"hooks/reference-transaction\" +2 -0\nuntracked \"included.conf\" +2 -0\n"
@@ -311,7 +317,7 @@ func TestDiffRunsNothing(t *testing.T) {
 
 	// The traps work: git alone falls into them.
 	r.Git("config", "--unset", "diff.orderFile")
-	for _, args := range [][]string{{"cat-file", "-p", missing}, {"status"}, {"diff", "HEAD"}, {"-c", "diff.external=", "diff", "HEAD"}, {"-c", "filter.evil.clean=cat", "diff", "--no-ext-diff", "HEAD"}, {"diff", "HEAD", "--", "a.p"}, {"fetch"}, {"add", "a.w", "a.i", "a.u"}} {
+	for _, args := range [][]string{{"cat-file", "-p", missing}, {"status"}, {"diff", "HEAD"}, {"log", "-p"}, {"-c", "diff.external=", "diff", "HEAD"}, {"-c", "filter.evil.clean=cat", "diff", "--no-ext-diff", "HEAD"}, {"diff", "HEAD", "--", "a.p"}, {"fetch"}, {"add", "a.w", "a.i", "a.u"}} {
 		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		cmd := exec.CommandContext(limited, "git", append([]string{"-C", r.Dir}, args...)...)
 		cmd.Env, cmd.WaitDelay = env[:2], time.Second
@@ -320,7 +326,7 @@ func TestDiffRunsNothing(t *testing.T) {
 		_ = os.Rename(blob+"-away", blob)
 	}
 	got := r.at(ran).names()
-	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "filter-process", "filter-own", "users-filter", "ssh", "textconv", "diff-external"} {
+	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "filter-process", "filter-own", "users-filter", "ssh", "textconv", "diff-external", "gpg"} {
 		if !strings.Contains(got, name) {
 			t.Errorf("the trap %s would not have been seen, only %s", name, got)
 		}

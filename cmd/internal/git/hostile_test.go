@@ -18,69 +18,14 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// TestWorktreeRunsNothing: a repository whose configuration names programs wherever git would run
-// one gets none of them run. Each leaves a file, so that the test knows which it was.
-func TestWorktreeRunsNothing(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	ran := t.TempDir()
-	script := func(name string) string {
-		path := filepath.Join(t.TempDir(), "program")
-		writeScript(t, path, "#!/bin/sh\ntouch "+ran+"/"+name+"\ncat\n")
-		return path
-	}
-	r.Write(".gitattributes", "*.c filter=evil diff=evil\n*.p filter=process\n*.i filter=included\n")
-	for _, name := range []string{"a.c", "a.p", "a.i"} {
-		r.Write(name, "1\n")
-	}
-	r.Commit(time.Now().Add(-time.Minute))
-	r.Write("a.c", "signed, so to speak\n")
-	r.Git("add", "a.c")
-	sign := exec.CommandContext(t.Context(), "git", "commit", "-q", "-S", "-m", "signed")
+// signed commits a change of a file with a signature, so to speak.
+func (r repo) signed(t *testing.T, name string) {
+	t.Helper()
+	r.Write(name, "signed, so to speak\n")
+	r.Git("add", name)
 	fake := filepath.Join(t.TempDir(), "gpg") // signs by saying so
-	must(t, os.WriteFile(fake, []byte("#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"), 0o755))
-	sign.Dir, sign.Env = r.Dir, append(cmdtest.GitTestEnv(), "GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=gpg.program", "GIT_CONFIG_VALUE_0="+fake,
-		"GIT_CONFIG_KEY_1=user.name", "GIT_CONFIG_VALUE_1=n", "GIT_CONFIG_KEY_2=user.email", "GIT_CONFIG_VALUE_2=e@localhost")
-	if out, err := sign.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-
-	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
-	r.configure(map[string]string{
-		"core.fsmonitor": script("fsmonitor"), "core.pager": script("pager"), "pager.status": "true", "pager.log": "true", "pager.diff": "true",
-		"diff.external": script("diff-external"), "diff.evil.textconv": script("textconv"), "diff.evil.command": script("diff-command"),
-		"filter.evil.clean": script("filter-clean"), "filter.evil.smudge": script("filter-smudge"), "filter.evil.required": "true",
-		"filter.process.process": script("filter-process"), "include.path": r.Dir + "/included.conf",
-		"log.showSignature": "true", "gpg.program": script("gpg"), "core.hooksPath": r.Dir + "/hooks",
-		"diff.orderFile": "nowhere", "color.ui": "always", "color.status": "always", "color.diff": "always",
-	})
-	for _, name := range []string{"a.c", "a.p", "a.i"} {
-		r.Write(name, "1\n2\n")
-	}
-	must(t, os.MkdirAll(r.Dir+"/hooks", 0o755))
-	must(t, os.Rename(script("hook"), r.Dir+"/hooks/post-index-change"))
-
-	w := r.ask(worktree.Query{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
-	files, err := os.ReadDir(ran)
-	must(t, err)
-	for _, f := range files {
-		t.Errorf("git ran a program of the repository's choice: %s", f.Name())
-	}
-	want := "modified \"a.c\" +2 -1\nmodified \"a.i\" +1 -0\nmodified \"a.p\" +1 -0\nuntracked \"hooks/\" +0 -0\nuntracked \"included.conf\" +0 -0\n"
-	if got := r.changed(w); got != want || len(w.Committed) != 4 || len(w.Known) != 1 {
-		t.Errorf("changed:\n%swant:\n%scommitted %q, known %q", got, want, w.Committed, w.Known)
-	}
-
-	// The traps work: git alone falls into them.
-	r.Git("config", "--unset", "diff.orderFile") // which ends it before
-	for _, args := range [][]string{{"status"}, {"diff", "HEAD"}, {"log", "-p"}, {"add", "a.c"}} {
-		_ = exec.CommandContext(t.Context(), "git", append([]string{"-C", r.Dir}, args...)...).Run() // some traps make it fail
-	}
-	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "gpg"} {
-		if _, err := os.Stat(filepath.Join(ran, name)); err != nil {
-			t.Errorf("the trap %s would not have been seen: %v", name, err)
-		}
-	}
+	writeScript(t, fake, "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n")
+	r.Git("-c", "gpg.program="+fake, "-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "-q", "-S", "-m", "signed")
 }
 
 // changing is a git that has the repository's configuration name a program before each command of that name, as an

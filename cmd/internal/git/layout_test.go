@@ -154,9 +154,7 @@ func TestTreesOfSubmodules(t *testing.T) {
 	}
 	deep.Git("config", "--unset", "extensions.worktreeConfig")
 	deep.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
-	if b, err := os.ReadFile(path + "/late"); string(b) != "1\n" {
-		t.Errorf("restored: %q, %v", b, err)
-	}
+	deep.at(path).holds("late", "1\n")
 	wantSame(t, "in all", common, before, append(registered, "/objects/", "/refs/", "/logs/", "/index", "/HEAD", "/ORIG_HEAD", "/config", "/gc.log")...)
 	if !absent(ran) {
 		t.Error("a hook ran")

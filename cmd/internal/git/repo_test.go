@@ -39,6 +39,14 @@ func (r repo) configure(settings map[string]string) {
 	must(r.T, err)
 }
 
+// holds compares the text of a file.
+func (r repo) holds(name, want string) {
+	r.T.Helper()
+	if b, err := os.ReadFile(r.Dir + "/" + name); err != nil || string(b) != want {
+		r.T.Errorf("%s holds %q, %v; want %q", name, b, err, want)
+	}
+}
+
 // trees makes and removes trees of which no more than the branch and the path matters.
 type trees struct{ k *Keeper }
 

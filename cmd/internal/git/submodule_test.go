@@ -3,7 +3,6 @@ package git
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,9 +117,7 @@ func TestSubmodulesAreKept(t *testing.T) {
 		r.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
 	}
 	for file, want := range map[string]string{"shared/untracked": "1\n", "shared/deep/er/a.go": "changed\n", "shared/deep/er/mine.go": "1\n"} {
-		if b, err := os.ReadFile(filepath.Join(path, file)); string(b) != want {
-			t.Errorf("%s: %q, %v", file, b, err)
-		}
+		r.at(path).holds(file, want)
 	}
 	if on, at := er.says("branch", "--show-current"), er.says("rev-parse", "HEAD"); on != "mine" || at != tip {
 		t.Errorf("the submodule is on %s at %s", on, at)
