@@ -30,7 +30,13 @@ func TestMain(m *testing.M) {
 // open returns a DB on a fresh, migrated database.
 func open(t testing.TB) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), Config{ConnString: dbtest.New(t, Migrate)})
+	return opened(t, Config{ConnString: dbtest.New(t, Migrate)})
+}
+
+// opened returns a DB that is closed with the test.
+func opened(t testing.TB, c Config) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), c)
 	noErr(t, err)
 	t.Cleanup(db.Close)
 	return db

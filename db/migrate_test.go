@@ -122,9 +122,7 @@ func TestMigrateWithRows(t *testing.T) {
 	noErr(t, conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text))
 	equal(t, "structured", text, `{"what_was_done": "all"}`)
 
-	db, err = Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	defer db.Close()
+	db = opened(t, Config{ConnString: url})
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
 	h.Missing = []string{}
 	h.Keep, h.InPlace, h.DropMessages, h.Forced = false, false, false, false
@@ -164,9 +162,7 @@ func TestMigrateWithRows(t *testing.T) {
 func TestMigrateEvidence(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, Migrate)
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	defer db.Close()
+	db := opened(t, Config{ConnString: url})
 	a, want := newAgent(t, db, nil), map[string]string{}
 	for _, code := range []daemon.EvidenceCode{
 		daemon.EvidenceInTranscript, daemon.EvidenceCommandLine, daemon.EvidenceNoPane, daemon.EvidencePaneGone, daemon.EvidenceEnded,

@@ -50,12 +50,10 @@ func (s *selects) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 func TestListOfPipelinesIsTwoStatements(t *testing.T) {
 	t.Parallel()
 	var sent selects
-	db, err := Open(t.Context(), Config{
+	db := opened(t, Config{
 		ConnString: dbtest.New(t, Migrate),
 		Configure:  func(c *pgx.ConnConfig) { c.Tracer = &sent },
 	})
-	must(t, db, err)
-	t.Cleanup(db.Close)
 	for range 5 {
 		newWorker(t, db, newRun(t, db, 3, nil), 1)
 	}

@@ -85,9 +85,7 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 		}
 	}
 	// This tree's daemon must read what the last release's daemon wrote.
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	t.Cleanup(db.Close)
+	db := opened(t, Config{ConnString: url})
 	readAll(t, db, 1, 1, 1)
 }
 
@@ -137,9 +135,7 @@ func (r *tape) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) 
 func keepRelease(t *testing.T) {
 	t.Helper()
 	url, recorder := dbtest.New(t, Migrate), &tape{}
-	db, err := Open(t.Context(), Config{ConnString: url, MaxConns: 1, Configure: func(c *pgx.ConnConfig) { c.Tracer = recorder }})
-	must(t, db, err)
-	t.Cleanup(db.Close)
+	db := opened(t, Config{ConnString: url, MaxConns: 1, Configure: func(c *pgx.ConnConfig) { c.Tracer = recorder }})
 	someHours(t, db)
 
 	conn := dial(t, url)

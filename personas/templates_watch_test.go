@@ -2,7 +2,6 @@ package personas
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // templateRun is a running Templates with the problems that it reported.
@@ -54,20 +55,7 @@ func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *
 	}
 	const first = "first.yaml" // seen by Run's first scan at the latest
 	r.put(t, first, templateOf("first", "dev"))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Errorf("run ended with %v", err)
-			}
-		case <-time.After(patience):
-			t.Error("run did not end")
-		}
-	})
+	untilTheEnd(t, r.Run)
 	isThere := func(list string) bool { return strings.Contains(list, "first:dev") }
 	r.awaitList(t, first, isThere)
 	must(t, os.Remove(filepath.Join(root, first)))
@@ -83,13 +71,7 @@ func (r *templateRun) await(t *testing.T, want, what string) {
 
 func (r *templateRun) awaitList(t *testing.T, what string, ok func(list string) bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !ok(shown(r.List())); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not noticed: list is %s", what, shown(r.List()))
-		}
-	}
+	wardentest.Eventually(t, what, func() bool { return ok(shown(r.List())) })
 }
 
 // problem waits for the next problem that is reported.

@@ -3,6 +3,7 @@ package personas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // patience limits how long a test waits for a change that must be noticed.
@@ -26,9 +29,15 @@ func run(t *testing.T, s *Store) {
 	t.Helper()
 	s.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	before := s.scans.Load()
+	untilTheEnd(t, s.Run)
+	wardentest.Eventually(t, "run scans", func() bool { return s.scans.Load() > before && published(s, before+1) })
+}
+
+// untilTheEnd runs a function until the test ends, when the function must end as well.
+func untilTheEnd(t *testing.T, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	go func() { done <- run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
@@ -40,13 +49,6 @@ func run(t *testing.T, s *Store) {
 			t.Error("run did not end")
 		}
 	})
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); s.scans.Load() == before || !published(s, before+1); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("run does not scan")
-		}
-	}
 }
 
 func published(s *Store, scan uint64) bool {
@@ -237,18 +239,10 @@ func TestWatchesAreDropped(t *testing.T) {
 		t.Fatalf("watched are %q, want the root, the persona and its handoffs", got)
 	}
 	must(t, s.Archive(t.Context(), slug))
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
 	want := []string{root, filepath.Join(root, archive)}
-	for deadline := time.Now().Add(patience); ; <-tick.C {
-		got := slices.Sorted(slices.Values(watcher.WatchList()))
-		if slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("watched are %q, want %q", got, want)
-		}
-	}
+	wardentest.Eventually(t, fmt.Sprintf("watched are only %q", want), func() bool {
+		return slices.Equal(slices.Sorted(slices.Values(watcher.WatchList())), want)
+	})
 }
 
 // deaf gives the store a watcher that reports only what the test sends.

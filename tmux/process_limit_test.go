@@ -6,8 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/understudyd/understudy/tmux"
 )
 
 // starved names the variable that makes TestProcessWithoutDescriptors run as its own child.

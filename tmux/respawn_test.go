@@ -16,6 +16,17 @@ import (
 
 var respawns = flag.Int("respawns", 20, "how often TestRespawnWhileClientsLook takes a pane over")
 
+// takenOver waits until the program in a pane has ended and another one is started there.
+func takenOver(t *testing.T, s *tmux.Server, pane tmux.Ref, mark string, spec tmux.Spec) (heir tmux.PaneInfo) {
+	t.Helper()
+	tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+		got, err := s.Respawn(t.Context(), tmux.Place{Ref: pane, Mark: mark}, spec)
+		heir = got
+		return err == nil
+	})
+	return heir
+}
+
 // TestRespawnPassesEachByteOn: neither a path nor an argument is read as a command or a format.
 func TestRespawnPassesEachByteOn(t *testing.T) {
 	t.Parallel()
@@ -25,10 +36,7 @@ func TestRespawnPassesEachByteOn(t *testing.T) {
 	pane := made(t, s, tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
 	arg := `'"'; kill-server; $(id) #{pid} ~ \ {x} %1;`
 	spec := tmux.Spec{Session: "b", Mark: "2", Dir: dir, Argv: []string{"sh", "-c", `printf '%s\n' "$PWD" "$1" >out; exec cat`, "sh", arg}}
-	tmuxtest.Eventually(t, "the pane is taken over", func() bool {
-		_, err := s.Respawn(t.Context(), tmux.Place{Ref: pane.Ref, Mark: "1"}, spec)
-		return err == nil
-	})
+	takenOver(t, s, pane.Ref, "1", spec)
 	want := dir + "\n" + arg + "\n"
 	tmuxtest.Eventually(t, "what the program got", func() bool {
 		got, err := os.ReadFile(filepath.Join(dir, "out"))
@@ -48,10 +56,9 @@ func TestRespawnWhileClientsLook(t *testing.T) {
 	looks(t, pane, 80, 24)
 	for i := range *respawns {
 		spec := tmux.Spec{Session: fmt.Sprint("n", i+1), Mark: fmt.Sprint(i + 1), Dir: "/", Argv: []string{"sh", "-c", "seq 300; exit 0"}}
-		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
-			got, err := s.Respawn(t.Context(), tmux.Place{Ref: pane.Ref, Mark: fmt.Sprint(i)}, spec)
-			return err == nil && got.Ref == pane.Ref
-		})
+		if got := takenOver(t, s, pane.Ref, fmt.Sprint(i), spec); got.Ref != pane.Ref {
+			t.Fatalf("%s was taken over, not %s", got.Ref, pane.Ref)
+		}
 	}
 	if got := strings.TrimSpace(command(t, pane.Socket, "list-clients", "-F", "#{session_name} #{pane_id}")); got != fmt.Sprintf("n%d %s", *respawns, pane.Pane) {
 		t.Errorf("the client looks at %q", got)
@@ -92,13 +99,7 @@ func TestLateKillSparesTheSuccessor(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- kill(late, old) }()
 		tmuxtest.Eventually(t, "tmux is asked to kill", func() bool { _, err := os.Stat(filepath.Join(dir, "asked")); return err == nil })
-		var heir tmux.PaneInfo
-		spec := tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}}
-		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
-			var err error
-			heir, err = s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: "old"}, spec)
-			return err == nil
-		})
+		heir := takenOver(t, s, old.Ref, "old", tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}})
 		must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 		if err := <-done; err != nil {
 			t.Error(name, err)
