@@ -54,29 +54,16 @@ func TestEndOfAnInterruptionIsStoredAfterAFailure(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(t.TempDir())
 	must(t, err)
-	stored := &failingOnce{}
+	stored := &spoolStore{fails: errors.New("away again")}
 	d := New(engine.Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
 	d.Interrupt(t.Context(), nil)
 	if err := d.Recovered(t.Context()); err == nil {
 		t.Fatal("a failure of the database went unsaid")
 	}
-	if err := d.Recovered(t.Context()); err != nil || len(stored.events) != 1 {
-		t.Errorf("%v, %d events", err, len(stored.events))
+	stored.fails = nil
+	if err := d.Recovered(t.Context()); err != nil || len(stored.told) != 1 {
+		t.Errorf("%v, told %q", err, stored.told)
 	}
-}
-
-// failingOnce is a database whose first commit fails.
-type failingOnce struct {
-	brokenStore
-	tried bool
-}
-
-func (s *failingOnce) Commit(ctx context.Context, c *daemon.Change) error {
-	if !s.tried {
-		s.tried = true
-		return errors.New("away again")
-	}
-	return s.brokenStore.Commit(ctx, c)
 }
 
 // board notes the notifications it is given, and when.
