@@ -144,6 +144,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"name: x\nsteps:\n  - agent: a\n    prompt: use: it\n": "4: not YAML (mapping values are not allowed in this context): check",
 		"name: x\nsteps:\n  - agent: a\n   prompt: b\n":        "4: not YAML (did not find expected '-' indicator)",
 		"name: x\nsteps:\n  - agent: *b\n":                     "3: not YAML (unknown anchor",
+		"name: x\n# caf\xe9\n":                                 "2: the text is not UTF-8, but perhaps Latin-1: convert",
 		"\n\nname: x\n# \x1b[2J\n":                             "4: a control character",
 		"name: x\n# \u009b2J\n":                                "2: a control character",
 	} {
