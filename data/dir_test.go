@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,9 +74,7 @@ func TestPaths(t *testing.T) {
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return info.Mode()
 }
 
@@ -83,9 +82,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 func open(t *testing.T) Dir {
 	t.Helper()
 	d, err := Open(filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -95,9 +92,7 @@ func TestOpenMakesLayout(t *testing.T) {
 	root := filepath.Join(base, "data")
 	for range 2 { // the second time the layout exists already
 		d, err := Open(root + "/./")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Root() != root {
 			t.Errorf("root is %q, want %q", d.Root(), root)
 		}
@@ -122,17 +117,11 @@ func TestOpenMakesLayout(t *testing.T) {
 func TestOpenKeepsAndTightens(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(root, 0o700))
 	run := filepath.Join(root, "run")
-	if err := os.Mkdir(run, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(run, 0o755))
 	lock := filepath.Join(run, "lock")
-	if err := os.WriteFile(lock, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(lock, []byte("x"), 0o600))
 	if _, err := Open(root); err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +131,7 @@ func TestOpenKeepsAndTightens(t *testing.T) {
 	if passable := mode(t, root).Perm()&0o011 == 0o011; passable != (os.Geteuid() == 0) {
 		t.Errorf("root folder has mode %o as user %d", mode(t, root).Perm(), os.Geteuid())
 	}
-	if b, err := os.ReadFile(lock); err != nil || string(b) != "x" {
-		t.Errorf("lock is %q, %v", b, err)
-	}
+	wantText(t, lock, "x")
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -160,29 +147,27 @@ func TestOpenRefuses(t *testing.T) {
 		{"root is for the group", func(root string) error { return mkdir(root, 0o770) }, "chmod go-w"},
 		{"root is for all", func(root string) error { return mkdir(root, 0o702) }, "chmod go-w"},
 		{"a folder above is for all", func(root string) error {
-			return firstError(mkdir(root, 0o700), os.Chmod(filepath.Dir(root), 0o777))
+			return errors.Join(mkdir(root, 0o700), os.Chmod(filepath.Dir(root), 0o777))
 		}, "/p may be written by others (mode 0777)"},
 		{"run leads elsewhere", func(root string) error {
-			return firstError(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
+			return errors.Join(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
 		}, "symbolic link"},
 		{"run is for the group", func(root string) error {
-			return firstError(mkdir(root, 0o700), mkdir(filepath.Join(root, "run"), 0o770))
+			return errors.Join(mkdir(root, 0o700), mkdir(filepath.Join(root, "run"), 0o770))
 		}, "chmod go-w"},
 		{"spool is a fifo", func(root string) error {
-			return firstError(mkdir(root, 0o700), syscall.Mkfifo(filepath.Join(root, "spool"), 0o600))
+			return errors.Join(mkdir(root, 0o700), syscall.Mkfifo(filepath.Join(root, "spool"), 0o600))
 		}, "not a folder"},
 		{"parent is a file", func(root string) error {
 			parent := filepath.Dir(root)
-			return firstError(os.Remove(parent), os.WriteFile(parent, nil, 0o600))
+			return errors.Join(os.Remove(parent), os.WriteFile(parent, nil, 0o600))
 		}, "--data"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			root := filepath.Join(t.TempDir(), "p", "data")
-			if err := firstError(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)))
 			_, err := Open(root)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v does not contain %q", err, test.want)
@@ -192,9 +177,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Run("other owner", func(t *testing.T) {
 		t.Parallel()
 		info, err := os.Lstat(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := check("/d", info, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 			t.Errorf("error %v does not name the owner", err)
 		}
@@ -205,13 +188,4 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("error %v does not name --data", err)
 		}
 	})
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

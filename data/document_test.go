@@ -39,22 +39,14 @@ func TestReadDocument(t *testing.T) {
 	path := filepath.Join(dir, "x.md")
 	write(t, path, text)
 	at := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, at, at))
 	sum := sha256.Sum256([]byte(text))
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	for name, link := range map[string]func(string, string) error{"hard.md": os.Link, "sub/soft.md": func(_, to string) error { return os.Symlink("../x.md", to) }} {
-		if err := link(path, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, link(path, filepath.Join(dir, name)))
 	}
 	elsewhere := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, elsewhere))
 	for _, path := range []string{path, dir + "/hard.md", dir + "/sub/soft.md", dir + "/sub/../x.md", elsewhere + "/x.md"} {
 		doc, err := ReadDocument(dir, path, int64(len(text)))
 		if err != nil {
@@ -69,9 +61,7 @@ func TestReadDocument(t *testing.T) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestReadDocumentRefusesContent(t *testing.T) {
@@ -147,7 +137,7 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 		{name: "the folder itself", path: ".", code: DocumentNotRegular},
 		{name: "fifo", make: func(_, path string) error { return syscall.Mkfifo(path, 0o600) }, code: DocumentNotRegular},
 		{name: "link to a fifo", make: func(dir, path string) error {
-			return firstError(syscall.Mkfifo(dir+"/fifo", 0o600), os.Symlink("fifo", path))
+			return errors.Join(syscall.Mkfifo(dir+"/fifo", 0o600), os.Symlink("fifo", path))
 		}, code: DocumentNotRegular},
 		{name: "link in a circle", make: func(_, path string) error { return os.Symlink("x.md", path) }, code: DocumentNotRegular},
 		{name: "link to a device", make: func(_, path string) error { return os.Symlink("/dev/zero", path) }, code: DocumentOutside},
@@ -155,29 +145,25 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 		{name: "relative link out", make: func(_, path string) error { return os.Symlink("../../secret.md", path) }, code: DocumentOutside},
 		{name: "dangling link out", make: func(_, path string) error { return os.Symlink("/nowhere/x", path) }, code: DocumentOutside},
 		{name: "link to a link out", make: func(dir, path string) error {
-			return firstError(toSecret(dir, dir+"/y.md"), os.Symlink("y.md", path))
+			return errors.Join(toSecret(dir, dir+"/y.md"), os.Symlink("y.md", path))
 		}, code: DocumentOutside},
 		{name: "folder that leads out", make: func(dir, _ string) error { return os.Symlink(base, dir+"/sub") }, path: "sub/secret.md", code: DocumentOutside},
 		{name: "dots", path: "../../secret.md", code: DocumentOutside},
 		{name: "dots and back", make: func(dir, path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, path: "../handoffs/x.md", code: ""},
 		{name: "handoffs leads out", make: func(dir, _ string) error {
-			return firstError(os.Remove(dir), os.Symlink(base, dir))
+			return errors.Join(os.Remove(dir), os.Symlink(base, dir))
 		}, path: "secret.md", code: DocumentOutside},
 		{name: "handoffs is a file", make: func(dir, _ string) error {
-			return firstError(os.Remove(dir), os.WriteFile(dir, nil, 0o600))
+			return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o600))
 		}, code: DocumentMissing},
 		{name: "no handoffs", make: func(dir, _ string) error { return os.Remove(dir) }, code: DocumentMissing},
 	}
 	for i, test := range tests {
 		dir := filepath.Join(base, strconv.Itoa(i), "handoffs")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 		path := dir + "/x.md"
 		if test.make != nil {
-			if err := test.make(dir, path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, test.make(dir, path))
 		}
 		if test.path != "" {
 			path = dir + "/" + test.path
@@ -197,15 +183,11 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 func TestReadDocumentRefusesSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "us") // the name of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "x.md")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	_, err = ReadDocument(dir, path, limit)
 	wantCode(t, "socket", err, DocumentNotRegular, path)
@@ -220,7 +202,7 @@ func TestReadDocumentUnstable(t *testing.T) {
 				return err
 			}
 			_, err = f.WriteString("more")
-			return firstError(err, f.Close())
+			return errors.Join(err, f.Close())
 		},
 		"shrinks": func(path string) error { return os.Truncate(path, 2) },
 		"is touched": func(path string) error {
@@ -236,9 +218,7 @@ func TestReadDocumentUnstable(t *testing.T) {
 		path := filepath.Join(dir, "x.md")
 		write(t, path, "text")
 		_, err := readDocument(dir, path, limit, func() {
-			if err := change(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, change(path))
 		})
 		code := DocumentUnstable
 		if name == "stays" {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -13,14 +14,26 @@ import (
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
 	return got
+}
+
+func wantNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+func wantText(t *testing.T, path, want string) {
+	t.Helper()
+	if b, err := os.ReadFile(path); err != nil || string(b) != want {
+		t.Errorf("%s holds %q, %v; want %q", path, b, err, want)
+	}
 }
 
 func TestWriteFile(t *testing.T) {
@@ -29,38 +42,23 @@ func TestWriteFile(t *testing.T) {
 	path := filepath.Join(dir, "f")
 	for _, perm := range []fs.FileMode{0o600, 0o666, 0o640} { // the umask must not matter
 		want := []byte(perm.String())
-		if err := WriteFile(path, want, perm); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("file holds %q, %v; want %q", got, err, want)
-		}
+		must(t, WriteFile(path, want, perm))
+		wantText(t, path, string(want))
 		if got := mode(t, path); got != perm {
 			t.Errorf("mode is %v, want %v", got, perm)
 		}
 	}
-	if got := names(t, dir); len(got) != 1 {
-		t.Errorf("folder holds %q", got)
-	}
+	wantNames(t, dir, "f")
 }
 
 func TestWriteFileReplacesLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "f")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, path); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(path, []byte("new"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
-		t.Errorf("what the link led to holds %q, %v", b, err)
-	}
+	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	must(t, os.Symlink(victim, path))
+	must(t, WriteFile(path, []byte("new"), 0o600))
+	wantText(t, victim, "precious")
 	if got := mode(t, path); !got.IsRegular() {
 		t.Errorf("path is %v, want a regular file", got)
 	}
@@ -73,15 +71,11 @@ func TestWriteFileFails(t *testing.T) {
 		t.Errorf("missing folder: %v", err)
 	}
 	taken := filepath.Join(dir, "taken")
-	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(taken, "x"), 0o700))
 	if err := WriteFile(taken, nil, 0o600); err == nil {
 		t.Error("a folder was replaced")
 	}
-	if got := names(t, dir); len(got) != 1 {
-		t.Errorf("folder holds %q after failures", got)
-	}
+	wantNames(t, dir, "taken")
 }
 
 // TestWriteFileIsWhole: readers never see half a file while several goroutines write it.
@@ -123,19 +117,11 @@ func TestWriteSole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.context.md")
 	left, err := writeTemp(path, []byte("half"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteSole(path, []byte("whole"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "whole" {
-		t.Errorf("file holds %q, %v", b, err)
-	}
+	must(t, err)
+	must(t, WriteSole(path, []byte("whole"), 0o600))
+	wantText(t, path, "whole")
 	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was left is still there: %v", err)
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -55,17 +56,13 @@ func TestIdentityForm(t *testing.T) {
 			t.Errorf("%s has mode %v", path, got)
 		}
 	}
-	if got := names(t, d.run("")); len(got) != 2 {
-		t.Errorf("run holds %q, want launch and token", got)
-	}
+	wantNames(t, d.run(""), "launch", "token")
 }
 
 func TestHostIDIsKeptAsWritten(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	if err := os.WriteFile(d.HostIDFile(), []byte("my-host\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.HostIDFile(), []byte("my-host\n"), 0o600))
 	if id, err := d.HostID(); err != nil || id != "my-host" {
 		t.Errorf("got %q, %v", id, err)
 	}
@@ -76,11 +73,11 @@ func TestIdentityRefuses(t *testing.T) {
 	good := strings.Repeat("a", 64)
 	file := func(text string, perm os.FileMode) func(string) error {
 		return func(path string) error {
-			return firstError(os.WriteFile(path, []byte(text), perm), os.Chmod(path, perm))
+			return errors.Join(os.WriteFile(path, []byte(text), perm), os.Chmod(path, perm))
 		}
 	}
 	link := func(path string) error {
-		return firstError(os.WriteFile(path+"2", []byte(good), 0o600), os.Symlink(path+"2", path))
+		return errors.Join(os.WriteFile(path+"2", []byte(good), 0o600), os.Symlink(path+"2", path))
 	}
 	fifo := func(path string) error { return syscall.Mkfifo(path, 0o600) }
 	tests := []struct {
@@ -109,9 +106,7 @@ func TestIdentityRefuses(t *testing.T) {
 		if test.token {
 			path, get = d.Token(), d.TokenValue
 		}
-		if err := test.make(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, test.make(path))
 		got, err := get()
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %q, error %v; want one with %q and the path", test.name, got, err, test.want)

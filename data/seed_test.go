@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,9 +26,7 @@ func without(list []string, gone ...string) []string {
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
 	added, err := d.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return added
 }
 
@@ -49,18 +48,15 @@ func TestSeed(t *testing.T) {
 			}
 		}
 		b, err := os.ReadFile(filepath.Join(d.Persona(slug), "skill.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if lines := strings.Count(string(b), "\n"); lines < 40 || lines > 80 {
 			t.Errorf("skill of %s has %d lines", slug, lines)
 		}
 	}
-	if got := names(t, d.Personas()); !slices.Equal(got, shippedSlugs) {
-		t.Errorf("personas holds %q", got)
-	}
-	if b, err := os.ReadFile(d.Requirements()); err != nil || string(b) != string(shippedRequirements) || mode(t, d.Requirements()) != 0o600 {
-		t.Errorf("requirements hold %q, %v", b, err)
+	wantNames(t, d.Personas(), shippedSlugs...)
+	wantText(t, d.Requirements(), string(shippedRequirements))
+	if got := mode(t, d.Requirements()); got != 0o600 {
+		t.Errorf("requirements have mode %v", got)
 	}
 	if got := seeded(t, d); len(got) != 0 {
 		t.Errorf("added %q the second time", got)
@@ -73,29 +69,19 @@ func TestSeedLeavesAlone(t *testing.T) {
 	own := filepath.Join(d.Persona("developer-con-1"), "skill.md")
 	away := filepath.Join(d.Personas(), ".archive", "reviewer-ada-1")
 	stage := filepath.Join(d.Personas(), ".seed-tester-kit-1")
-	err := firstError(
+	err := errors.Join(
 		os.Mkdir(filepath.Dir(own), 0o700), os.WriteFile(own, []byte("mine"), 0o600),
 		os.MkdirAll(away, 0o700), os.WriteFile(d.Requirements(), []byte("mine"), 0o600),
 		os.MkdirAll(filepath.Join(stage, "handoffs"), 0o700), os.WriteFile(filepath.Join(stage, "skill.md"), []byte("half"), 0o600),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1", "reviewer-ada-1")) {
 		t.Errorf("added %q", got)
 	}
-	if b, err := os.ReadFile(own); err != nil || string(b) != "mine" {
-		t.Errorf("the user's skill holds %q, %v", b, err)
-	}
-	if b, err := os.ReadFile(d.Requirements()); err != nil || string(b) != "mine" {
-		t.Errorf("the user's requirements hold %q, %v", b, err)
-	}
-	if got := names(t, filepath.Dir(own)); len(got) != 1 {
-		t.Errorf("the user's folder holds %q", got)
-	}
-	if got := names(t, d.Personas()); !slices.Equal(got, append([]string{".archive"}, without(shippedSlugs, "reviewer-ada-1")...)) {
-		t.Errorf("personas holds %q", got)
-	}
+	wantText(t, own, "mine")
+	wantText(t, d.Requirements(), "mine")
+	wantNames(t, filepath.Dir(own), "skill.md")
+	wantNames(t, d.Personas(), append([]string{".archive"}, without(shippedSlugs, "reviewer-ada-1")...)...)
 	if b, err := os.ReadFile(filepath.Join(d.Persona("tester-kit-1"), "skill.md")); err != nil || string(b) == "half" {
 		t.Errorf("what a crash left was used: %q, %v", b, err)
 	}
@@ -105,9 +91,7 @@ func TestSeedLeavesLinksAlone(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	target := filepath.Join(t.TempDir(), "elsewhere")
-	if err := firstError(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())))
 	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1")) {
 		t.Errorf("added %q", got)
 	}
@@ -121,9 +105,7 @@ func TestSeedTemplates(t *testing.T) {
 	d := open(t)
 	want := append([]string{".shipped"}, shippedTemplates...)
 	seeded(t, d)
-	if got := names(t, d.Pipelines()); !slices.Equal(got, want) {
-		t.Fatalf("pipelines holds %q", got)
-	}
+	wantNames(t, d.Pipelines(), want...)
 	for _, name := range want {
 		if got := mode(t, filepath.Join(d.Pipelines(), name)); got != 0o600 {
 			t.Errorf("%s has mode %v", name, got)
@@ -135,41 +117,27 @@ func TestSeedTemplates(t *testing.T) {
 	write(t, own, "mine")
 	remove := func(name string) {
 		t.Helper()
-		if err := os.Remove(filepath.Join(d.Pipelines(), name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(filepath.Join(d.Pipelines(), name)))
 	}
 	remove("issue_only.yaml")
 	for range 2 {
 		seeded(t, d)
-		if got := names(t, d.Pipelines()); !slices.Equal(got, without(want, "issue_only.yaml")) {
-			t.Errorf("pipelines holds %q", got)
-		}
+		wantNames(t, d.Pipelines(), without(want, "issue_only.yaml")...)
 	}
 	remove("quick_fix.yaml")
 	remove("full_feature.yaml")
 	seeded(t, d)
-	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped"}) {
-		t.Errorf("pipelines holds %q after all were deleted", got)
-	}
+	wantNames(t, d.Pipelines(), ".shipped")
 
 	// Seed adds a template whose line was removed, and one that only a new version ships.
 	write(t, filepath.Join(d.Pipelines(), ".shipped"), "full_feature\nquick_fix\n")
 	seeded(t, d)
-	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "issue_only.yaml"}) {
-		t.Errorf("pipelines holds %q after a line was taken out", got)
-	}
-	if err := os.RemoveAll(d.Pipelines()); err != nil {
-		t.Fatal(err)
-	}
+	wantNames(t, d.Pipelines(), ".shipped", "issue_only.yaml")
+	must(t, os.RemoveAll(d.Pipelines()))
 	d, err := Open(d.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seeded(t, d)
-	if got := names(t, d.Pipelines()); !slices.Equal(got, want) {
-		t.Errorf("pipelines holds %q after it was deleted", got)
-	}
+	wantNames(t, d.Pipelines(), want...)
 }
 
 func TestSeedLeavesTemplatesAlone(t *testing.T) {
@@ -179,24 +147,16 @@ func TestSeedLeavesTemplatesAlone(t *testing.T) {
 	at := func(name string) string { return filepath.Join(d.Pipelines(), name) }
 	write(t, at("quick_fix.yml"), "mine") // has the same template name
 	write(t, at("full_feature.yaml"), "")
-	if err := os.Symlink(target, at("issue_only.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(target, at("issue_only.yaml")))
 	seeded(t, d)
-	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "full_feature.yaml", "issue_only.yaml", "quick_fix.yml"}) {
-		t.Errorf("pipelines holds %q", got)
-	}
-	if b, err := os.ReadFile(at("full_feature.yaml")); err != nil || len(b) != 0 {
-		t.Errorf("the user's template holds %q, %v", b, err)
-	}
+	wantNames(t, d.Pipelines(), ".shipped", "full_feature.yaml", "issue_only.yaml", "quick_fix.yml")
+	wantText(t, at("full_feature.yaml"), "")
 	if _, err := os.Lstat(target); err == nil {
 		t.Error("something was made where the link leads")
 	}
 
 	// If the list cannot be read, Seed must not add deleted templates again.
-	if err := firstError(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))))
 	if _, err := d.Seed(); err == nil || !strings.Contains(err.Error(), "pipelines/.shipped is a symbolic link: remove it") {
 		t.Errorf("seed gives %v", err)
 	}

@@ -175,21 +175,3 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkExtract(b *testing.B) {
-	for name, line := range map[string]string{
-		"text":     "A line of text of the usual length, with `code` and more.\n",
-		"headings": "# What was done\n",
-		"marks":    "#\n",
-		"fences":   "```a\n",
-		"blank":    "\n",
-	} {
-		doc := strings.Repeat(line, 1<<20/len(line)) + "\n# Open questions\nc"
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(doc)))
-			for b.Loop() {
-				Extract(doc)
-			}
-		})
-	}
-}

@@ -1,10 +1,8 @@
 package db
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -86,64 +84,5 @@ func BenchmarkRecord(b *testing.B) {
 	percentiles(b, func(int) {
 		commit(b, db, &daemon.Change{Move: &daemon.Move{Handoff: h, From: from}, NewRecord: r})
 		from = h.Phase
-	})
-}
-
-// BenchmarkLine reads a line of four among 5000 agents.
-func BenchmarkLine(b *testing.B) {
-	db := open(b)
-	multiply(b, db)
-	percentiles(b, func(int) {
-		records, err := db.LineRecords(b.Context(), daemon.LineQuery{AgentID: 100, Limit: 50, Messages: 50, MessageBytes: 1 << 20})
-		must(b, records, err)
-		handoffs, err := db.LineHandoffs(b.Context(), 100, 50)
-		if n := len(must(b, handoffs, err)); len(records) == 0 || n != 4 {
-			b.Fatalf("%d records, %d handoffs", len(records), n)
-		}
-	})
-}
-
-// BenchmarkMigrate measures what a start pays when there is nothing to migrate.
-func BenchmarkMigrate(b *testing.B) {
-	db := open(b)
-	url := db.connect.ConnString()
-	percentiles(b, func(int) {
-		if err := Migrate(b.Context(), url); err != nil {
-			b.Fatal(err)
-		}
-	})
-}
-
-// BenchmarkCommitWhilePruning logs an event while a hundred thousand others are pruned.
-func BenchmarkCommitWhilePruning(b *testing.B) {
-	db := open(b)
-	old := now().Add(-48 * time.Hour)
-	manyEvents(b, db, 100_000, old)
-	ctx, cancel := context.WithCancel(b.Context())
-	var pruning sync.WaitGroup
-	rows, began := int64(0), time.Now()
-	var took time.Duration
-	pruning.Go(func() {
-		for ctx.Err() == nil {
-			done, err := db.PruneEvents(ctx, daemon.PruneLimits{Before: old.Add(time.Hour)})
-			if err != nil || done.Rows == 0 {
-				return
-			}
-			rows, took = rows+done.Rows, time.Since(began)
-		}
-	})
-	percentiles(b, func(int) { commit(b, db, &daemon.Change{Events: []*event.Event{{Type: "one", Host: "h1"}}}) })
-	cancel()
-	pruning.Wait()
-	b.Logf("%d events were pruned in %s", rows, took.Round(time.Millisecond))
-}
-
-// BenchmarkAuditText searches a hundred thousand events for a text that none contains.
-func BenchmarkAuditText(b *testing.B) {
-	db := open(b)
-	manyEvents(b, db, 100_000, now())
-	percentiles(b, func(int) {
-		events, err := db.Audit(b.Context(), daemon.AuditFilter{Text: "nowhere"})
-		must(b, events, err)
 	})
 }

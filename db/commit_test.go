@@ -21,13 +21,9 @@ func TestDropWaitsForNobody(t *testing.T) {
 	a := newAgent(t, db, func(*daemon.Agent) {})
 	theirs, free := newDelivery(t, db, a.ID), newDelivery(t, db, a.ID)
 	tx, err := db.pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }() // it has written nothing
-	if _, err := tx.Exec(t.Context(), `SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE`, theirs.ID); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, tx, `SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE`, theirs.ID)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if _, err := db.pool.Exec(ctx, dropQueued, a.ID, "", "", time.Now(), false); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
 	"github.com/understudyd/understudy/db/dbtest"
@@ -29,10 +30,14 @@ func TestMain(m *testing.M) {
 // open returns a DB on a fresh, migrated database.
 func open(t testing.TB) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), Config{ConnString: dbtest.New(t, Migrate)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return opened(t, Config{ConnString: dbtest.New(t, Migrate)})
+}
+
+// opened returns a DB that is closed with the test.
+func opened(t testing.TB, c Config) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), c)
+	noErr(t, err)
 	t.Cleanup(db.Close)
 	return db
 }
@@ -40,10 +45,25 @@ func open(t testing.TB) *DB {
 // must unwraps the result of a call that may not fail.
 func must[T any](t testing.TB, v T, err error) T {
 	t.Helper()
+	noErr(t, err)
+	return v
+}
+
+// noErr ends the test at an error.
+func noErr(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+}
+
+// execute runs a statement that may not fail.
+func execute(t testing.TB, on interface {
+	Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
+}, sql string, args ...any) {
+	t.Helper()
+	_, err := on.Exec(t.Context(), sql, args...)
+	noErr(t, err)
 }
 
 // now returns a time that PostgreSQL stores exactly.
@@ -52,9 +72,7 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 // rowCount counts the rows of a table.
 func rowCount(t testing.TB, db *DB, table string) (n int) {
 	t.Helper()
-	if err := db.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, db.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
 }
 
@@ -149,9 +167,7 @@ func TestPoolsAsTheAddressSays(t *testing.T) {
 	t.Parallel()
 	for limit, max := range map[string]int{"3": 3 + 3, "7": 7 + readConns} {
 		db, err := OpenMigrated(t.Context(), Config{ConnString: dbtest.With(dbtest.New(t, nil), "pool_max_conns", limit)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, err)
 		if s := db.Stats(); s.Max != max {
 			t.Errorf("pool_max_conns %s: %d connections, want %d", limit, s.Max, max)
 		}

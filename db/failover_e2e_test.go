@@ -20,9 +20,7 @@ func TestFailover(t *testing.T) {
 		url := dbtest.Cluster(t).ConnString()
 		config, err := pgx.ParseConfig(url)
 		hosts[i] = must(t, config, err).Host
-		if err := Migrate(t.Context(), url); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, Migrate(t.Context(), url))
 		run[i] = dbtest.Admin(t, url)
 	}
 	run[0](dbtest.SetReadOnly)
@@ -32,9 +30,7 @@ func TestFailover(t *testing.T) {
 	run[1](dbtest.SetReadOnly)
 	wait(t, "loss of the lock", l.Lost())
 	l.Release()
-	if err := db.TryWrite(t.Context(), "h1"); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, db.TryWrite(t.Context(), "h1"))
 	if before := lockHost(t, db, "h1").Before(); before != nil {
 		t.Errorf("the lock is on the server that was demoted: held before by %+v", before)
 	}

@@ -15,15 +15,11 @@ func TestAssemblyTimeIsStoredAsAnInteger(t *testing.T) {
 	h.Metrics.DurationMS = 41.207
 	commit(t, db, &daemon.Change{NewHandoff: h})
 	var stored string
-	if err := db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored))
 	equal(t, "stored", stored, "41")
 	got, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "read", must(t, got, err).Metrics.DurationMS, 41.207)
-	if _, err := db.pool.Exec(t.Context(), "UPDATE handoffs SET metrics = metrics - 'duration_us' WHERE id = $1", h.ID); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, db.pool, "UPDATE handoffs SET metrics = metrics - 'duration_us' WHERE id = $1", h.ID)
 	got, err = db.Handoff(t.Context(), h.ID)
 	equal(t, "written by the release before", must(t, got, err).Metrics.DurationMS, 41.0)
 }
@@ -38,9 +34,7 @@ func TestHeirOfTheLastRelease(t *testing.T) {
 		h := aHandoff(t, db, prev.ID)
 		commit(t, db, &daemon.Change{NewHandoff: h})
 		for _, sql := range []string{theirs, `UPDATE handoffs SET phase = 'completed', recorded_at = now(), successor_id = (SELECT max(id) FROM agents)`} {
-			if _, err := db.pool.Exec(t.Context(), sql); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, db.pool, sql)
 		}
 		list, err := db.Handoffs(t.Context(), daemon.HandoffFilter{SuccessorID: next.ID})
 		if must(t, list, err); len(list) != 1 || len(list[0].Heirs) != 1 {
@@ -58,9 +52,7 @@ func TestStructuredIsStoredWithoutNulls(t *testing.T) {
 	h := aHandoff(t, db, newAgent(t, db, nil).ID)
 	h.Structured = &daemon.Structured{DecisionsMade: new("null"), OpenQuestions: new("")}
 	raw := func() (text *string) {
-		if err := db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text))
 		return text
 	}
 	commit(t, db, &daemon.Change{NewHandoff: h})

@@ -113,15 +113,13 @@ func linked(t *testing.T) (*DB, *link) {
 	t.Helper()
 	l := &link{}
 	url := dbtest.New(t, Migrate)
-	db, err := Open(t.Context(), Config{ConnString: url, Configure: func(c *pgx.ConnConfig) {
+	db := opened(t, Config{ConnString: url, Configure: func(c *pgx.ConnConfig) {
 		dial := c.DialFunc
 		c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dial(ctx, network, addr)
 			return linkConn{conn, l}, err
 		}
 	}})
-	must(t, db, err)
-	t.Cleanup(db.Close)
 	db.lockPace, db.listenPace = pace{50 * time.Millisecond, 50 * time.Millisecond}, pace{50 * time.Millisecond, 50 * time.Millisecond}
 	return db, l
 }
@@ -167,19 +165,13 @@ func quick(db *DB) *DB {
 func overLink(t *testing.T, url string) (*DB, *dbtest.Link) {
 	t.Helper()
 	l := dbtest.NewLink(t, url)
-	db, err := Open(t.Context(), Config{ConnString: l.ConnString()})
-	must(t, db, err)
-	t.Cleanup(db.Close)
-	return quick(db), l
+	return quick(opened(t, Config{ConnString: l.ConnString()})), l
 }
 
 // at opens a database directly, without a link.
 func at(t *testing.T, url string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	t.Cleanup(db.Close)
-	return quick(db)
+	return quick(opened(t, Config{ConnString: url}))
 }
 
 // TestOwnSessionIsEndedAfterAChangeOfAddress: the daemon has lost its connection, and the server has not noticed.

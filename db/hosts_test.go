@@ -6,9 +6,7 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for _, version := range []string{"1", "1", "2"} {
-		if err := db.Heartbeat(t.Context(), Host{ID: "h1", Name: "one", Version: version}); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, db.Heartbeat(t.Context(), Host{ID: "h1", Name: "one", Version: version}))
 	}
 	hosts, err := db.Hosts(t.Context())
 	if must(t, hosts, err); len(hosts) != 1 || hosts[0].Version != "2" || hosts[0].Name != "one" ||

@@ -55,9 +55,7 @@ func folder(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "us")
 	must(t, dir, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, os.Chmod(dir, 0o711))
 	return dir
 }
 
@@ -101,22 +99,16 @@ func onMachine(name, setting string, flags ...string) *exec.Cmd {
 func loseMachine(t *testing.T, far string) {
 	dir := folder(t)
 	hba := filepath.Join(dir, "hba")
-	if err := os.WriteFile(hba, []byte("local all all trust\nhost all all "+farAddress+"/32 trust\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, os.WriteFile(hba, []byte("local all all trust\nhost all all "+farAddress+"/32 trust\n"), 0o644))
 	cluster := dbtest.ClusterWith(t, map[string]string{"listen_addresses": nearAddress, "hba_file": hba})
-	if err := Migrate(t.Context(), cluster.ConnString()); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, Migrate(t.Context(), cluster.ConnString()))
 	url := fmt.Sprintf("host=%s port=5432 user=understudy dbname=understudy sslmode=disable", nearAddress)
 	lost := onMachine(far, lostMachine+"="+url)
 	stdin, err := lost.StdinPipe()
 	must(t, stdin, err)
 	stdout, err := lost.StdoutPipe()
 	must(t, stdout, err)
-	if err := lost.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, lost.Start())
 	said, err := bufio.NewReader(stdout).ReadString('\n')
 	if said != "locked\n" {
 		t.Fatalf("the other machine said %q: %v", said, err)
@@ -153,9 +145,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	disk := filepath.Join(dir, "disk")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, os.Mkdir(disk, 0o700))
 	mounted := false
 	t.Cleanup(func() { // after the server has ended
 		if mounted {
@@ -174,16 +164,10 @@ func TestFullDisk(t *testing.T) {
 	run(`CREATE TABLESPACE disk LOCATION '` + disk + `'`)
 	run(`CREATE DATABASE small TEMPLATE template0 TABLESPACE disk`)
 	url := cluster.ConnString() + " dbname=small"
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, Migrate(t.Context(), url))
 	db := at(t, url)
-	if err := db.Heartbeat(t.Context(), Host{ID: "h1"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.TryWrite(t.Context(), "h1"); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, db.Heartbeat(t.Context(), Host{ID: "h1"}))
+	noErr(t, db.TryWrite(t.Context(), "h1"))
 	l := lockHost(t, db, "h1")
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 32<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -199,9 +183,7 @@ func TestFullDisk(t *testing.T) {
 	wantCode(t, err, "database_full")
 	wait(t, "loss of the lock", l.Lost())
 	wantCode(t, db.TryWrite(t.Context(), "h1"), "database_full")
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, os.Remove(filler))
 	if err := db.TryWrite(t.Context(), "h1"); err != nil {
 		t.Errorf("room again: %v", err)
 	}

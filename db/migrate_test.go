@@ -68,9 +68,7 @@ func TestMigrateDownAndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "after down", relations(t, conn), []string{})
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, Migrate(t.Context(), url))
 	equal(t, "after up", relations(t, conn), before)
 }
 
@@ -111,29 +109,20 @@ func TestMigrateWithRows(t *testing.T) {
 	db.Close() // its prepared statements would not fit the older schema
 
 	p := migratorOf(t, url)
-	if _, err := p.DownTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := p.DownTo(t.Context(), 1)
+	noErr(t, err)
 	conn := dial(t, url)
 	equal(t, "schema after down", schemaOf(t, conn), schemaOf(t, dial(t, first)))
-	_, err := conn.Exec(t.Context(), `UPDATE handoffs SET structured = '{"what_was_done": "all", "open_questions": null}' WHERE id = $1`, h.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, `UPDATE handoffs SET structured = '{"what_was_done": "all", "open_questions": null}' WHERE id = $1`, h.ID)
 
-	if _, err := p.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = p.Up(t.Context())
+	noErr(t, err)
 	equal(t, "schema after up", schemaOf(t, conn), before)
 	var text string
-	if err := conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text))
 	equal(t, "structured", text, `{"what_was_done": "all"}`)
 
-	db, err = Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	defer db.Close()
+	db = opened(t, Config{ConnString: url})
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
 	h.Missing = []string{}
 	h.Keep, h.InPlace, h.DropMessages, h.Forced = false, false, false, false
@@ -173,9 +162,7 @@ func TestMigrateWithRows(t *testing.T) {
 func TestMigrateEvidence(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, Migrate)
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	defer db.Close()
+	db := opened(t, Config{ConnString: url})
 	a, want := newAgent(t, db, nil), map[string]string{}
 	for _, code := range []daemon.EvidenceCode{
 		daemon.EvidenceInTranscript, daemon.EvidenceCommandLine, daemon.EvidenceNoPane, daemon.EvidencePaneGone, daemon.EvidenceEnded,
@@ -195,9 +182,7 @@ func TestMigrateEvidence(t *testing.T) {
 	if _, err := migratorOf(t, url).DownTo(t.Context(), 82); err != nil {
 		t.Fatal(err)
 	}
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, Migrate(t.Context(), url))
 	rows, err := dial(t, url).Query(t.Context(), `SELECT evidence, evidence_code FROM deliveries`)
 	must(t, rows, err)
 	got, said, code := map[string]string{}, "", ""
@@ -210,21 +195,22 @@ func TestMigrateRefusesASchemaThatIsTooNew(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, Migrate)
 	conn := dial(t, url)
-	if _, err := conn.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`)
 	if err := Migrate(t.Context(), url); err != nil {
 		t.Errorf("schema of the next release: %v", err)
 	}
-	if _, err := conn.Exec(t.Context(), `UPDATE schema_oldest SET oldest = 9998`); err != nil {
-		t.Fatal(err)
-	}
-	if err := Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "upgrade this one") {
-		t.Errorf("schema of a later release: %v", err)
+	execute(t, conn, `UPDATE schema_oldest SET oldest = 9998`)
+	for name, migrate := range map[string]func() error{
+		"Migrate":      func() error { return Migrate(t.Context(), url) },
+		"OpenMigrated": func() error { _, err := OpenMigrated(t.Context(), Config{ConnString: url}); return err },
+	} {
+		if err := migrate(); err == nil || !strings.Contains(err.Error(), "upgrade this one") {
+			t.Errorf("%s of the schema of a later release: %v", name, err)
+		}
 	}
 }
 
-// TestOpenMigrated: OpenMigrated opens every schema from an empty one to that of the next release.
+// TestOpenMigrated: OpenMigrated brings an empty schema and an older one up to date.
 func TestOpenMigrated(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, nil)
@@ -245,34 +231,20 @@ func TestOpenMigrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	opens("an older schema")
-	conn := dial(t, url)
-	if _, err := conn.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), `UPDATE schema_oldest SET oldest = 9998`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenMigrated(t.Context(), Config{ConnString: url}); err == nil || !strings.Contains(err.Error(), "upgrade this one") {
-		t.Errorf("schema of a later release: %v", err)
-	}
 }
 
 func TestMigrateWaitsForTheLockUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, nil)
 	holder := dial(t, url)
-	if _, err := holder.Exec(t.Context(), tryMigrationLock); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, holder, tryMigrationLock)
 	late := errors.New("late")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 	defer cancel()
 	if err := Migrate(ctx, url); err == nil || len(relations(t, holder)) != 0 {
 		t.Errorf("migrated past the lock: %v", err)
 	}
-	if _, err := holder.Exec(t.Context(), migrationUnlock); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, holder, migrationUnlock)
 	if err := Migrate(t.Context(), url); err != nil {
 		t.Error(err)
 	}

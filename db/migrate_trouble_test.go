@@ -15,15 +15,11 @@ func TestMigrateKeepsTrouble(t *testing.T) {
 	fine := newAgent(t, db, nil)
 	db.Close() // its prepared statements would not fit the older schema
 	p := migratorOf(t, url)
-	if _, err := p.DownTo(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	defer db.Close()
+	_, err := p.DownTo(t.Context(), 4)
+	noErr(t, err)
+	_, err = p.Up(t.Context())
+	noErr(t, err)
+	db = at(t, url)
 	got, err := db.Agent(t.Context(), fails.ID)
 	if now := must(t, got, err).Trouble; now == nil || now.Words() != "runtime_error: rate_limit: later" || !now.Since.Equal(fails.StateAt) {
 		t.Errorf("the agent's trouble is %+v", now)

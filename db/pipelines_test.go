@@ -29,9 +29,7 @@ func TestMetadataIsStoredWithoutNulls(t *testing.T) {
 		o.Metadata = tt.metadata
 		commit(t, db, &daemon.Change{NewOutput: o})
 		var got *string
-		if err := db.pool.QueryRow(t.Context(), "SELECT metadata::text FROM step_handoffs WHERE id = $1", o.ID).Scan(&got); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, db.pool.QueryRow(t.Context(), "SELECT metadata::text FROM step_handoffs WHERE id = $1", o.ID).Scan(&got))
 		equal(t, "metadata", got, tt.want)
 		equal(t, "read", runOf(t, db, p.ID).Steps[i].LatestHandoff, o)
 	}
@@ -52,12 +50,10 @@ func (s *selects) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 func TestListOfPipelinesIsTwoStatements(t *testing.T) {
 	t.Parallel()
 	var sent selects
-	db, err := Open(t.Context(), Config{
+	db := opened(t, Config{
 		ConnString: dbtest.New(t, Migrate),
 		Configure:  func(c *pgx.ConnConfig) { c.Tracer = &sent },
 	})
-	must(t, db, err)
-	t.Cleanup(db.Close)
 	for range 5 {
 		newWorker(t, db, newRun(t, db, 3, nil), 1)
 	}

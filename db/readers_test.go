@@ -16,9 +16,7 @@ func TestSearchesKeepNobodyWaiting(t *testing.T) {
 	db.auditTimeout = 2 * time.Second
 	// The test locks the event log, so that each search lasts until its time limit.
 	holder := dial(t, db.connect.ConnString())
-	if _, err := holder.Exec(t.Context(), "BEGIN; LOCK TABLE events"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, holder, "BEGIN; LOCK TABLE events")
 	var wg sync.WaitGroup
 	codes := make(chan daemon.Code, 10)
 	for range cap(codes) {

@@ -15,11 +15,9 @@ func TestRecordIsReadInAnyZone(t *testing.T) {
 	r := wholeRecord(h)
 	r.Decisions[0].Timestamp = r.Decisions[0].Timestamp.AddDate(-200, 0, 0) // local mean time: seconds in the offset
 	commit(t, db, recorded(h, r))
-	away, err := Open(t.Context(), Config{ConnString: db.connect.ConnString(), Configure: func(c *pgx.ConnConfig) {
+	away := opened(t, Config{ConnString: db.connect.ConnString(), Configure: func(c *pgx.ConnConfig) {
 		c.RuntimeParams["timezone"] = "Europe/Berlin"
 	}})
-	must(t, away, err)
-	defer away.Close()
 	got, err := away.Record(t.Context(), h.ID)
 	equal(t, "record", must(t, got, err), *r)
 }
@@ -71,9 +69,7 @@ func multiply(t testing.TB, db *DB) {
 			'id', id + 10 * n, 'handoff_id', handoff_id + n))).*
 		FROM decisions, generate_series(1, 5000) AS n;
 		ANALYZE`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 }
 
 func TestLinesAreFoundByIndexes(t *testing.T) {

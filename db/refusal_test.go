@@ -48,9 +48,7 @@ func TestRefusedWriteLosesTheLock(t *testing.T) {
 			t.Parallel()
 			url := dbtest.New(t, Migrate)
 			run, db := dbtest.Admin(t, url), at(t, url)
-			if err := db.Heartbeat(t.Context(), Host{ID: "h1"}); err != nil {
-				t.Fatal(err)
-			}
+			noErr(t, db.Heartbeat(t.Context(), Host{ID: "h1"}))
 			l := lockHost(t, db, "h1")
 			run(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '` + state + `'; END $$;
 				CREATE TRIGGER refuse BEFORE UPDATE ON hosts FOR EACH ROW EXECUTE FUNCTION refuse()`)

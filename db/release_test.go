@@ -51,9 +51,7 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 	b, err := os.ReadFile(releaseFile)
 	must(t, b, err)
 	var r release
-	if err := json.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, json.Unmarshal(b, &r))
 	url := dbtest.New(t, Migrate)
 	conn := dial(t, url)
 	var oldest int64
@@ -87,9 +85,7 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 		}
 	}
 	// This tree's daemon must read what the last release's daemon wrote.
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	t.Cleanup(db.Close)
+	db := opened(t, Config{ConnString: url})
 	readAll(t, db, 1, 1, 1)
 }
 
@@ -139,17 +135,13 @@ func (r *tape) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) 
 func keepRelease(t *testing.T) {
 	t.Helper()
 	url, recorder := dbtest.New(t, Migrate), &tape{}
-	db, err := Open(t.Context(), Config{ConnString: url, MaxConns: 1, Configure: func(c *pgx.ConnConfig) { c.Tracer = recorder }})
-	must(t, db, err)
-	t.Cleanup(db.Close)
+	db := opened(t, Config{ConnString: url, MaxConns: 1, Configure: func(c *pgx.ConnConfig) { c.Tracer = recorder }})
 	someHours(t, db)
 
 	conn := dial(t, url)
 	registerTypes(conn.TypeMap())
 	out := release{Statements: statements}
-	if err := conn.QueryRow(t.Context(), `SELECT max(version_id) FROM goose_db_version`).Scan(&out.Schema); err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, conn.QueryRow(t.Context(), `SELECT max(version_id) FROM goose_db_version`).Scan(&out.Schema))
 	names := map[string]string{}
 	for name, sql := range statements {
 		names[sql] = name
@@ -196,9 +188,7 @@ func someHours(t *testing.T, db *DB) {
 	ctx := t.Context()
 	check := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, err)
 	}
 	check(nil, db.Heartbeat(ctx, Host{ID: "h1", Name: "one", Version: "1", DataRoot: "/data"}))
 	check(nil, db.TryWrite(ctx, "h1"))

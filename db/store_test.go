@@ -50,17 +50,13 @@ func TestStore(t *testing.T) {
 		return storetest.Harness{
 			Store: db,
 			SetHost: func(t testing.TB, host, dataRoot string) {
-				if err := db.Heartbeat(t.Context(), Host{ID: host, DataRoot: dataRoot}); err != nil {
-					t.Fatal(err)
-				}
+				noErr(t, db.Heartbeat(t.Context(), Host{ID: host, DataRoot: dataRoot}))
 			},
 			Line: func(t testing.TB, first *daemon.Agent, n int) {
 				_, err := db.pool.Exec(t.Context(), `INSERT INTO agents SELECT (jsonb_populate_record(agents, jsonb_build_object(
 						'id', id + n, 'previous_agent_id', id + n - 1, 'tmux_session', 'line-' || n))).*
 					FROM agents, generate_series(1, $1) AS n WHERE id = $2`, n, first.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noErr(t, err)
 			},
 		}
 	})
@@ -80,9 +76,7 @@ func empty(t *testing.T, db *DB) {
 		DELETE FROM steps; DELETE FROM pipelines; UPDATE log_floor SET pruned_to = 0;
 		SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
 			FROM unnest('{agents,handoffs,deliveries,hook_events,events,pipelines,steps,step_handoffs,worktrees,pushes}'::text[]) AS name`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 }
 
 // TestSameAsMemory commits the same drawn changes to this store and to the one in memory, which must answer alike.

@@ -21,9 +21,7 @@ func TestTimelinesAreReadByIndexes(t *testing.T) {
 				now() - n * interval '5 minutes', 'h1', id, '{}', false FROM agents, generate_series(1, 400) AS n;
 		INSERT INTO context_samples SELECT id, now() - n * interval '9 minutes', 1, 1 FROM agents, generate_series(1, 100) AS n;
 		ANALYZE`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 	now := time.Now()
 	lives, err := db.AgentLives(t.Context(), daemon.LifeQuery{Since: now.Add(-24 * time.Hour), Until: now, Limit: 1000})
 	if len(must(t, lives, err)) != 201 {

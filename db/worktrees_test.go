@@ -16,14 +16,10 @@ func TestTreesOfTheLastRelease(t *testing.T) {
 	}
 	without, adopted, none := made("/trees/1"), made("/trees/2"), newRun(t, db, 1, nil)
 	id, err := db.NextID(ctx, daemon.WorktreeIDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noErr(t, err)
 	commit(t, db, &daemon.Change{NewWorktree: &daemon.Worktree{ID: id, Host: adopted.Host, Path: "/trees/2", State: daemon.TreeStanding, CreatedAt: adopted.CreatedAt}})
 	for range 2 {
-		if err := db.keepOldTrees(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noErr(t, db.keepOldTrees(ctx))
 		list, err := db.Worktrees(ctx, daemon.WorktreeFilter{})
 		if err != nil || len(list) != 2 {
 			t.Fatalf("the trees: %+v, %v", list, err)

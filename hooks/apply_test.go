@@ -11,12 +11,8 @@ import (
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil { // whatever the umask is
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), mode))
+	must(t, os.Chmod(path, mode)) // whatever the umask is
 }
 
 func wantFile(t *testing.T, path, text string, mode os.FileMode) {
@@ -33,13 +29,9 @@ func wantFile(t *testing.T, path, text string, mode os.FileMode) {
 func plan(t *testing.T, path string, f func([]byte) (Plan, error)) Plan {
 	t.Helper()
 	text, err := ReadSettings(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := f(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p.For(path, time.Date(2026, 11, 20, 16, 0, 0, 123456789, time.UTC))
 }
 
@@ -51,9 +43,7 @@ func TestApply(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
 	write(t, path, before, 0o640)
 	p := plan(t, path, install)
-	if err := Apply(p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Apply(p))
 	wantFile(t, path, string(p.After), 0o640)
 	wantFile(t, path+".understudy-20261120T160000.123456Z.bak", before, 0o640)
 	if err := Apply(plan(t, path, install)); err != nil { // a plan that changes nothing
@@ -64,9 +54,7 @@ func TestApply(t *testing.T) {
 	}
 	out := plan(t, path, PlanUninstall)
 	out.Backup = ""
-	if err := Apply(out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Apply(out))
 	wantFile(t, path, before, 0o640)
 	wantNames(t, filepath.Dir(path), 3)
 }
@@ -79,38 +67,30 @@ func wantNames(t *testing.T, dir string, want int) {
 	}
 }
 
-func TestApplyWithoutAFile(t *testing.T) {
+// TestApplyToNothing: an uninstall leaves what was there before, no file or an empty one.
+func TestApplyToNothing(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), ".claude", "settings.json")
-	in := plan(t, path, install)
-	if in.Backup != "" {
-		t.Errorf("a backup of nothing: %s", in.Backup)
+	for _, there := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), ".claude", "settings.json")
+		if there {
+			mkdir(t, filepath.Dir(path))
+			write(t, path, "", 0o600)
+		}
+		in := plan(t, path, install)
+		if (in.Backup != "") != there {
+			t.Errorf("there %t: backup %q", there, in.Backup)
+		}
+		must(t, Apply(in))
+		wantFile(t, path, string(in.After), 0o600)
+		out := plan(t, path, PlanUninstall)
+		out.Backup += "2"
+		must(t, Apply(out))
+		if there {
+			wantFile(t, path, "", 0o600)
+		} else {
+			wantGone(t, path)
+		}
 	}
-	if err := Apply(in); err != nil {
-		t.Fatal(err)
-	}
-	wantFile(t, path, string(in.After), 0o600)
-	if err := Apply(plan(t, path, PlanUninstall)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file that install made is left: %v", err)
-	}
-}
-
-func TestApplyToAnEmptyFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "settings.json")
-	write(t, path, "", 0o600)
-	if err := Apply(plan(t, path, install)); err != nil {
-		t.Fatal(err)
-	}
-	p := plan(t, path, PlanUninstall)
-	p.Backup += "2"
-	if err := Apply(p); err != nil {
-		t.Fatal(err)
-	}
-	wantFile(t, path, "", 0o600)
 }
 
 func TestApplyFollowsLinks(t *testing.T) {
@@ -130,9 +110,7 @@ func TestApplyFollowsLinks(t *testing.T) {
 			link(t, target, filepath.Join(home, "dotfiles", "second.json"))
 			path := filepath.Join(home, ".claude", "settings.json")
 			p := plan(t, path, install)
-			if err := Apply(p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Apply(p))
 			mode := os.FileMode(0o600)
 			if before != nil {
 				mode = 0o604
@@ -144,13 +122,11 @@ func TestApplyFollowsLinks(t *testing.T) {
 			}
 			p = plan(t, path, PlanUninstall)
 			p.Backup += "2"
-			if err := Apply(p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Apply(p))
 			if before != nil {
 				wantFile(t, target, *before, mode)
-			} else if _, err := os.Stat(target); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("target: %v", err)
+			} else {
+				wantGone(t, target)
 			}
 		})
 	}
@@ -158,9 +134,7 @@ func TestApplyFollowsLinks(t *testing.T) {
 
 func link(t *testing.T, to, path string) {
 	t.Helper()
-	if err := os.Symlink(to, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(to, path))
 }
 
 func TestApplyRefuses(t *testing.T) {

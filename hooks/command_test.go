@@ -3,8 +3,6 @@ package hooks
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -18,9 +16,7 @@ import (
 
 func mkdir(t testing.TB, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 }
 
 type vars map[string]string
@@ -236,9 +232,7 @@ func TestCommandComplainsInOneLine(t *testing.T) {
 	t.Parallel()
 	empty := shortDir(t)
 	file := filepath.Join(empty, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -325,9 +319,7 @@ func TestCommandProcess(t *testing.T) {
 	data := daemon(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "answer") })
 	for name, dir := range map[string]string{"stdout": data, "stderr": filepath.Join(data, "gone")} {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = r.Close()
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "--data", dir, "Stop")
 		// Without GOCOVERDIR the process would complain at its end when tests run with -cover.
@@ -364,30 +356,4 @@ func TestDefaultData(t *testing.T) {
 	if _, err := (options{}).socketPath(vars{}.get); err == nil {
 		t.Error("no HOME: no error")
 	}
-}
-
-func BenchmarkCommand(b *testing.B) {
-	data := daemon(b, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	body, err := os.ReadFile("testdata/payloads.json")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var captured map[string]json.RawMessage
-	if err := json.Unmarshal(body, &captured); err != nil {
-		b.Fatal(err)
-	}
-	run := func(b *testing.B, data string) {
-		for b.Loop() {
-			hook(b, vars{}, string(captured["Stop"]), "--data", data, "Stop")
-		}
-	}
-	b.Run("answered", func(b *testing.B) { run(b, data) })
-	b.Run("spooled", func(b *testing.B) {
-		away := shortDir(b)
-		run(b, away)
-		b.StopTimer()
-		if empty, err := OpenSpool(filepath.Join(away, "spool")).Empty(); empty || err != nil {
-			b.Error(errors.Join(err, errors.New("nothing was spooled")))
-		}
-	})
 }

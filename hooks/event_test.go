@@ -58,19 +58,19 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestParseCaptured reads payloads captured from Claude Code 2.1.329.
+// captured returns payloads of Claude Code 2.1.329, by event.
+func captured(t testing.TB) (all map[string]json.RawMessage) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/payloads.json")
+	must(t, err)
+	must(t, json.Unmarshal(text, &all))
+	return all
+}
+
 func TestParseCaptured(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/payloads.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var captured map[string]json.RawMessage
-	if err := json.Unmarshal(text, &captured); err != nil {
-		t.Fatal(err)
-	}
 	parsed := map[string]map[string]any{}
-	for name, body := range captured {
+	for name, body := range captured(t) {
 		event, _, _ := strings.Cut(name, ".")
 		p, err := Parse(event, body)
 		if err != nil {
@@ -79,9 +79,7 @@ func TestParseCaptured(t *testing.T) {
 		parsed[name] = nonZero(p)
 	}
 	got, err := json.MarshalIndent(parsed, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	golden(t, "testdata/payloads.golden", append(got, '\n'))
 }
 
@@ -126,15 +124,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	text, err := os.ReadFile("testdata/payloads.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	var captured map[string]json.RawMessage
-	if err := json.Unmarshal(text, &captured); err != nil {
-		f.Fatal(err)
-	}
-	for name, body := range captured {
+	for name, body := range captured(f) {
 		event, _, _ := strings.Cut(name, ".")
 		f.Add(event, []byte(body))
 	}

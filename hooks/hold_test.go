@@ -17,11 +17,9 @@ import (
 // holder is a daemon that holds the first hooks, and answers the last.
 func holder(t *testing.T, serve func(n int64, conn net.Conn, req *http.Request)) (socket string) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
+	socket = filepath.Join(shortDir(t), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	var n atomic.Int64
 	go func() {

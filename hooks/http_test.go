@@ -37,40 +37,20 @@ func serve(t testing.TB, data string, h http.HandlerFunc) *http.Server {
 	return srv
 }
 
-// raw starts a daemon that reads one request and answers with exactly these bytes.
-func raw(t *testing.T, answer string) (data string) {
+// raw starts a daemon that reads one request of each connection and answers with exactly these bytes.
+func raw(t *testing.T, answer string) (socket string) {
 	t.Helper()
-	data = shortDir(t)
-	l := listen(t, data)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-				_, _ = io.Copy(io.Discard, r.Body)
-			}
-			_, _ = io.WriteString(conn, answer)
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-done
+	return holder(t, func(_ int64, conn net.Conn, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		_, _ = io.WriteString(conn, answer)
 	})
-	return data
 }
 
 func listen(t testing.TB, data string) net.Listener {
 	t.Helper()
 	mkdir(t, filepath.Join(data, "run"))
 	l, err := net.Listen("unix", socketIn(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -184,7 +164,7 @@ func TestSendIncompleteAnswers(t *testing.T) {
 	for name, answer := range incomplete {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := Send(t.Context(), socketIn(raw(t, answer)), envelope(1))
+			out, err := Send(t.Context(), raw(t, answer), envelope(1))
 			if out != nil || err == nil || errors.Is(err, ErrRefused) {
 				t.Errorf("Send = %q, %v", out, err)
 			}
@@ -195,7 +175,7 @@ func TestSendIncompleteAnswers(t *testing.T) {
 		"trailer":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nans\r\n3\r\nwer\r\n0\r\nX: y\r\n\r\n",
 		"bare feed": "HTTP/1.0 200\nContent-Length: 6\n\nanswer",
 	} {
-		if out, err := Send(t.Context(), socketIn(raw(t, answer)), envelope(1)); string(out) != "answer" || err != nil {
+		if out, err := Send(t.Context(), raw(t, answer), envelope(1)); string(out) != "answer" || err != nil {
 			t.Errorf("%s: Send = %q, %v", name, out, err)
 		}
 	}

@@ -17,9 +17,7 @@ func TestSpooledHookTellsItsProcess(t *testing.T) {
 	}
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // as above
 	want, err := strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for pid, start := range map[int]uint64{os.Getpid(): want, 0: 0, 1 << 30: 0} {
 		data := shortDir(t)
 		if out, complaint := hook(t, vars{"CLAUDE_PID": strconv.Itoa(pid)}, "{}", "--data", data, "Stop"); out+complaint != "" {

@@ -27,18 +27,14 @@ func runScript(t *testing.T, path string, env ...string) (stdout, stderr string)
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	entries, err := fs.ReadDir(Scripts, "scripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var shipped []string
 	bin := filepath.Join(t.TempDir(), "with blank")
 	mkdir(t, bin)
 	// Link the program instead of writing it: one that was just written may be
 	// "busy" when another test forks meanwhile.
 	fake, err := filepath.Abs("testdata/bin/understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link(t, fake, filepath.Join(bin, "understudy"))
 	write(t, filepath.Join(bin, "no-program"), "#!/bin/sh\n", 0o644)
 	system := "/usr/bin:/bin"

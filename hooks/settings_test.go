@@ -15,14 +15,10 @@ func TestLaunchSettings(t *testing.T) {
 	t.Parallel()
 	allow := []string{"Edit(//data/personas/developer-con-1/handoffs/**)", "Edit(//data/personas/developer-con-1/experience.md)"}
 	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow, LaunchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	golden(t, "testdata/launch.golden", text)
 	text, err = LaunchSettings("/opt/a&b/understudy", []string{Stop}, nil, LaunchOptions{Exec: true, StatusLine: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	golden(t, "testdata/launch_exec.golden", text)
 }
 
@@ -50,9 +46,7 @@ func TestShellWord(t *testing.T) {
 		line.WriteString(" " + shellWord(word))
 	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "for w in"+line.String()+`; do printf '%s\0' "$w"; done`).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, want) {
 		t.Errorf("sh read %q, want %q", got, want)
 	}

@@ -101,16 +101,10 @@ func TestForeignSlash(t *testing.T) {
 func slashStep(t *testing.T, settings string, f func(SlashFile) (SlashPlan, error)) SlashPlan {
 	t.Helper()
 	now, err := ReadSlash(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := f(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ApplySlash(p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, ApplySlash(p))
 	return p
 }
 
@@ -147,9 +141,7 @@ func TestApplySlash(t *testing.T) {
 	write(t, filepath.Join(folder, "mine.md"), "x", 0o600)
 	slashStep(t, settings, removeSlash)
 	wantNames(t, folder, 1)
-	if err := os.Remove(filepath.Join(folder, "mine.md")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(folder, "mine.md")))
 	slashStep(t, settings, putSlash)
 	slashStep(t, settings, removeSlash)
 	wantNames(t, folder, 0)
@@ -166,13 +158,9 @@ func TestApplySlashRefuses(t *testing.T) {
 	settings := filepath.Join(t.TempDir(), "settings.json")
 	path := SlashPath(settings)
 	now, err := ReadSlash(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := putSlash(now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mkdir(t, filepath.Dir(path))
 	write(t, path, "", 0o600)
 	if err := ApplySlash(p); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
@@ -235,9 +223,7 @@ func TestApplySlashFollowsLinks(t *testing.T) {
 	settings = filepath.Join(home, "b", "settings.json")
 	slashStep(t, settings, putSlash)
 	folder := filepath.Dir(SlashPath(settings))
-	if err := errors.Join(os.Rename(folder, folder+"2"), os.Symlink(folder+"2", folder)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(folder, folder+"2"), os.Symlink(folder+"2", folder)))
 	slashStep(t, settings, removeSlash)
 	if to, err := os.Readlink(folder); err != nil || to != folder+"2" {
 		t.Errorf("the folder's link is %q, %v", to, err)
@@ -251,14 +237,10 @@ func TestSlashRuns(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "it's a \"place\"")
 	mkdir(t, bin)
 	fake, err := filepath.Abs("testdata/bin/understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link(t, fake, filepath.Join(bin, "understudy"))
 	p, err := PlanSlash(SlashFile{}, InstallOptions{Bin: filepath.Join(bin, "understudy"), DataDir: "/da ta"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, block, _ := strings.Cut(string(p.After), "```!\n")
 	block, _, ok := strings.Cut(block, "```\n")
 	if !ok {

@@ -26,9 +26,7 @@ func envelope(n int) Envelope {
 func put(t *testing.T, s *Spool, es ...Envelope) {
 	t.Helper()
 	for _, e := range es {
-		if err := s.Put(e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Put(e))
 	}
 }
 
@@ -46,9 +44,7 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	put(t, s, envelope(3), envelope(1), envelope(2))
 	wantEmpty(t, s, false)
 	files, err := s.files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := "01700000000000000001-key-1." + envelope(1).agent() + ".json"; files[0] != want {
 		t.Errorf("file %s, want %s", files[0], want)
 	}
@@ -83,13 +79,7 @@ func TestSpoolAfterTheClockWasSetBack(t *testing.T) {
 	other := envelope(48)
 	other.Launch = "another's"
 	put(t, s, envelope(49), envelope(50), other)
-	var got []string
-	if _, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
-		got = append(got, e.Key)
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	got := keys(t, s)
 	if want := "key-48 key-96 key-97 key-99 key-49 key-50"; strings.Join(got, " ") != want {
 		t.Errorf("handed out %v, want %s", got, want)
 	}
@@ -109,13 +99,8 @@ func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {
 	if n, err := s.Drain(t.Context(), refuse); n != 1 || !errors.Is(err, away) {
 		t.Errorf("Drain = %d, %v", n, err)
 	}
-	var keys []string
-	n, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
-		keys = append(keys, e.Key)
-		return nil
-	})
-	if n != 2 || err != nil || fmt.Sprint(keys) != "[key-2 key-3]" {
-		t.Errorf("second Drain = %d, %v: %v", n, err, keys)
+	if got := keys(t, s); fmt.Sprint(got) != "[key-2 key-3]" {
+		t.Errorf("second Drain: %v", got)
 	}
 }
 
@@ -207,13 +192,9 @@ func TestSpoolSetsBadFilesAside(t *testing.T) {
 		"00000000000000000004-large.json": strings.Repeat(" ", maxSpoolFile+1),
 	}
 	for name, text := range bad {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, "00000000000000000005-link.json")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/passwd", filepath.Join(s.dir, "00000000000000000005-link.json")))
 	put(t, s, envelope(1))
 	var told int
 	s.OnBad = func(path string, why error) error {
@@ -290,14 +271,10 @@ func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
 	put(t, s, envelope(1))
 	old, young := filepath.Join(s.dir, tempPrefix+"old"), filepath.Join(s.dir, tempPrefix+"young.json")
 	for _, path := range []string{old, young} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, nil, 0o600))
 	}
 	hourAgo := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(old, hourAgo, hourAgo); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(old, hourAgo, hourAgo))
 	if n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }); n != 1 || err != nil {
 		t.Errorf("Drain = %d, %v", n, err)
 	}
@@ -324,9 +301,7 @@ func TestSpoolDrainsInTheOrderInWhichTheyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := OpenSpool(t.TempDir())
 		end, err := s.turn(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		short, giveUp := context.WithCancel(t.Context())
 		order := make(chan int, 4)
 		for i, ctx := range []context.Context{t.Context(), short, t.Context(), t.Context()} {

@@ -20,12 +20,20 @@ func of(launch string, pid int, session string, n int) Envelope {
 	return e
 }
 
-// keys collects the keys of the drained envelopes.
-func keys(to *[]string) func(context.Context, Envelope) error {
+// keyed notes the keys of the envelopes that it is given.
+func keyed(to *[]string) func(context.Context, Envelope) error {
 	return func(_ context.Context, e Envelope) error {
 		*to = append(*to, e.Key)
 		return nil
 	}
+}
+
+// keys drains the spool, and returns the keys of the envelopes.
+func keys(t *testing.T, s *Spool) (got []string) {
+	t.Helper()
+	_, err := s.Drain(t.Context(), keyed(&got))
+	must(t, err)
+	return got
 }
 
 // TestSpoolGoesOnPastAFileThatCannotBeRead: such a file is moved to bad/, or stays if it can't be moved. In both cases
@@ -36,9 +44,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		s := OpenSpool(t.TempDir())
 		put(t, s, envelope(1), envelope(2), envelope(3))
 		if !movable {
-			if err := os.WriteFile(filepath.Join(s.dir, "bad"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(s.dir, "bad"), nil, 0o600))
 		}
 		broken := errors.Join(errors.New("open"), syscall.EIO)
 		s.read = func(path string) (Envelope, error) {
@@ -60,11 +66,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 			want = 2 // the place where it should have gone, then the place where it stayed
 		}
 		for range 3 {
-			var got []string
-			if _, err := s.Drain(t.Context(), keys(&got)); err != nil {
-				t.Fatalf("movable %t: %v", movable, err)
-			}
-			if len(got) != 0 && !slices.Equal(got, []string{"key-1", "key-3"}) {
+			if got := keys(t, s); len(got) != 0 && !slices.Equal(got, []string{"key-1", "key-3"}) {
 				t.Errorf("movable %t: drained %v", movable, got)
 			}
 		}
@@ -80,13 +82,10 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		}
 		broken = nil // a person repairs the file, and moves it back if it was moved
 		if movable {
-			if err := os.Rename(place, filepath.Join(s.dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(place, filepath.Join(s.dir, name)))
 		}
-		var got []string
-		if _, err := s.Drain(t.Context(), keys(&got)); err != nil || !slices.Equal(got, []string{"key-2"}) {
-			t.Errorf("movable %t: mended, and drained %v, %v", movable, got, err)
+		if got := keys(t, s); !slices.Equal(got, []string{"key-2"}) {
+			t.Errorf("movable %t: mended, and drained %v", movable, got)
 		}
 	}
 }
@@ -129,14 +128,10 @@ func TestSpoolAppliesOnceWhatCannotBeRemoved(t *testing.T) {
 	}
 	var got []string
 	for range 2 {
-		if _, err := s.Drain(t.Context(), keys(&got)); err != nil {
-			t.Fatal(err)
-		}
+		got = append(got, keys(t, s)...)
 	}
 	readOnly = false
-	if _, err := s.Drain(t.Context(), keys(&got)); err != nil {
-		t.Fatal(err)
-	}
+	got = append(got, keys(t, s)...)
 	if !slices.Equal(got, []string{"key-1", "key-2"}) || told != 1 {
 		t.Errorf("drained %v, told of %d files", got, told)
 	}
@@ -147,9 +142,7 @@ func TestSpoolAppliesOnceWhatCannotBeRemoved(t *testing.T) {
 func TestSpoolThatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
-	if err := os.WriteFile(s.dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(s.dir, nil, 0o600))
 	if _, err := s.Empty(); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("Empty: %v", err)
 	}
@@ -178,11 +171,9 @@ func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 		put(t, s, c.other...)
 		// An older version wrote no tag into the name.
 		name := filepath.Join(s.dir, fileName(old, old.At.UnixNano()))
-		if err := os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"))
 		var got []string
-		if n, err := s.DrainBefore(t.Context(), c.live, keys(&got)); err != nil || n != 3 || !slices.Equal(got, []string{"first", "old", "second"}) {
+		if n, err := s.DrainBefore(t.Context(), c.live, keyed(&got)); err != nil || n != 3 || !slices.Equal(got, []string{"first", "old", "second"}) {
 			t.Errorf("%s: drained %v, %v", c.name, got, err)
 		}
 		if n, err := s.Len(); err != nil || n != len(c.other) {
@@ -210,7 +201,7 @@ func TestDrainBeforeWaitsForNoOtherAgent(t *testing.T) {
 	}()
 	<-begun
 	var got []string
-	if _, err := s.DrainBefore(t.Context(), quick, keys(&got)); err != nil || !slices.Equal(got, []string{quick.Key}) {
+	if _, err := s.DrainBefore(t.Context(), quick, keyed(&got)); err != nil || !slices.Equal(got, []string{quick.Key}) {
 		t.Errorf("drained %v, %v", got, err)
 	}
 	close(end)

@@ -58,13 +58,9 @@ func TestCreateRefuses(t *testing.T) {
 	}{
 		{New{Name: "con"}, "role"},
 		{New{Role: "dev"}, "name"},
-		{New{Role: "Dev", Name: "con"}, "role"},
 		{New{Role: "../dev", Name: "con"}, "role"},
-		{New{Role: "dev-", Name: "con"}, "role"},
-		{New{Role: "a--b", Name: "con"}, "role"},
 		{New{Role: "dev", Name: "con-x"}, "name"},
 		{New{Role: "dev", Name: "con/x"}, "name"},
-		{New{Role: "dev", Name: "cön"}, "name"},
 		{New{Role: "dev", Name: strings.Repeat("x", 60)}, "name"},
 		{New{Role: "dev", Name: "con", Description: "two\nlines"}, "description"},
 		{New{Role: "dev", Name: "con", Description: "\x1b[2J"}, "description"},

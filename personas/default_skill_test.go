@@ -14,9 +14,7 @@ func TestNewPersonaIsWhatItsDescriptionSays(t *testing.T) {
 		"Keeps $1 and {{.Name}} apart.": "Your role is data engineer. What you are for: Keeps $1 and {{.Name}} apart.\n",
 	} {
 		text, err := New{Role: "data-engineer", Name: "leo", Description: description}.skillFile("data-engineer-leo-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := Parse("data-engineer-leo-1", text)
 		if err != nil || !strings.Contains(p.Skill, want) || strings.Contains(p.Skill, "Say here") {
 			t.Errorf("%q: %v\n%s", description, err, p.Skill)

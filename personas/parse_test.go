@@ -81,24 +81,16 @@ func TestParseRefuses(t *testing.T) {
 		{"fallback is no list", "---\nname: con\ndescription: d\nfallback: codex\n---\nx", 4, "must be a list such as [codex, opencode]"},
 		{"fallback is no word", "---\nname: con\ndescription: d\nfallback: [a b]\n---\nx", 4, "each one word"},
 		{"fallback twice", "---\nname: con\ndescription: d\nfallback: [codex, codex]\n---\nx", 4, "twice"},
-		{"limits twice", "---\nname: con\non_limit: ask\non_limit: ask\ndescription: d\n---\nx", 4, "twice"},
 		{"no name", "---\ndescription: d\n---\nx", 1, "no name"},
 		{"no description", "---\nname: con\n---\nx", 1, "no description"},
 		{"blank description", "---\nname: con\ndescription: ' '\n---\nx", 1, "no description"},
 		{"number", "---\nname: 1\ndescription: d\n---\nx", 2, "name must be text"},
-		{"truth", "---\nname: con\ndescription: true\n---\nx", 3, "description must be text"},
-		{"list", "---\nname: con\n\ndescription:\n  - d\n---\nx", 5, "description must be text"},
 		{"twice", "---\nname: con\ndescription: d\nname: ada\n---\nx", 4, "twice"},
 		{"not YAML", "---\nname: con\ndescription: use: it\nmodel\n---\nx", 3, "not YAML (mapping values"},
-		{"indented too little", "---\nname: con\ntools:\n  - a\n - b\n---\nx", 5, "not YAML"},
-		{"alias", "---\na: &a x\nname: *a\ndescription: d\n---\nx", 3, "name must be text"},
 		{"model as a flag", "---\nname: con\ndescription: d\nmodel: --dangerously\n---\nx", 4, "one word"},
-		{"model of two words", "---\nname: con\ndescription: d\nmodel: a b\n---\nx", 4, "one word"},
 		{"runtime with NUL", "---\nname: con\ndescription: d\nruntime: \"a\\0\"\n---\nx", 4, "control"},
 		{"escape in the description", "---\nname: con\ndescription: \"a\\e[2J\"\n---\nx", 3, "control"},
 		{"no body", "---\nname: con\ndescription: d\n---\n \n\n", 0, "no text"},
-		{"Latin-1", "---\nname: con\ndescription: d\n---\nx\ncaf\xe9\n", 6, "UTF-8"},
-		{"NUL", "---\nname: con\x00\n", 2, "UTF-8"},
 		{"too large", plain + strings.Repeat("x", maxFile), 0, "limit"},
 	}
 	for _, test := range tests {
@@ -130,9 +122,7 @@ func TestParseShipped(t *testing.T) {
 	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := Parse(filepath.Base(filepath.Dir(file)), b); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -14,27 +14,15 @@ func TestRename(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	s, err := Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, err := s.Create(t.Context(), New{Role: "developer", Name: "mia", Skill: "Do it."})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(first.Dir, "handoffs", "20260101T000000-00000001.md"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(first.Dir, "experience.md"), []byte("It hurts."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(first.Dir, "handoffs", "20260101T000000-00000001.md"), []byte("x"), 0o600))
+	must(t, os.WriteFile(filepath.Join(first.Dir, "experience.md"), []byte("It hurts."), 0o600))
 	other, err := s.Create(t.Context(), New{Role: "developer", Name: "eva"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 { // the second time as after a kill between the note and the rename
-		if err := os.WriteFile(filepath.Join(first.Dir, formerly), []byte(first.Slug+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(first.Dir, formerly), []byte(first.Slug+"\n"), 0o600))
 		if p, err := s.Get(first.Slug); err != nil || p.Problem != "" || p.Former != "" {
 			t.Errorf("persona %+v, %v: want it whole before the rename", p, err)
 		}
@@ -57,9 +45,7 @@ func TestRename(t *testing.T) {
 	if err != nil || p.Former != first.Slug+",developer-maria-3" {
 		t.Errorf("renamed again to %+v, %v", p, err)
 	}
-	if err := s.Archive(t.Context(), again.Slug); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Archive(t.Context(), again.Slug))
 	for _, to := range []string{other.Slug, again.Slug, "Mia", "../x-y-1", "", "developer-maria-3"} {
 		var input *InputError
 		if _, err := s.Rename(t.Context(), other.Slug, to); to != other.Slug && !errors.As(err, &input) {

@@ -2,7 +2,6 @@ package personas
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // templateRun is a running Templates with the problems that it reported.
@@ -54,20 +55,7 @@ func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *
 	}
 	const first = "first.yaml" // seen by Run's first scan at the latest
 	r.put(t, first, templateOf("first", "dev"))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Errorf("run ended with %v", err)
-			}
-		case <-time.After(patience):
-			t.Error("run did not end")
-		}
-	})
+	untilTheEnd(t, r.Run)
 	isThere := func(list string) bool { return strings.Contains(list, "first:dev") }
 	r.awaitList(t, first, isThere)
 	must(t, os.Remove(filepath.Join(root, first)))
@@ -83,13 +71,7 @@ func (r *templateRun) await(t *testing.T, want, what string) {
 
 func (r *templateRun) awaitList(t *testing.T, what string, ok func(list string) bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !ok(shown(r.List())); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not noticed: list is %s", what, shown(r.List()))
-		}
-	}
+	wardentest.Eventually(t, what, func() bool { return ok(shown(r.List())) })
 }
 
 // problem waits for the next problem that is reported.
@@ -144,23 +126,6 @@ func TestTemplatesReload(t *testing.T) {
 	if got := r.log.String(); strings.Count(got, "can be used again") != 1 || !strings.Contains(got, "template=a") || strings.Contains(got, "can't be used") {
 		t.Errorf("log: %s", got)
 	}
-
-	// This saves as Vim does with backupcopy=no; twice, because the watch must survive the first time.
-	for _, agent := range []string{"vim", "vim2"} {
-		must(t, os.Rename(path, path+"~"))
-		put(t, path, templateOf("a", agent))
-		must(t, os.Remove(path+"~"))
-		r.await(t, "a:"+agent+" b:dev", agent)
-	}
-	for _, agent := range []string{"renamed", "renamed2"} {
-		put(t, path+".tmp", templateOf("a", agent))
-		must(t, os.Rename(path+".tmp", path))
-		r.await(t, "a:"+agent+" b:dev", agent)
-	}
-	put(t, path+".tmp", "name: [")
-	must(t, os.Rename(path+".tmp", path))
-	r.problem(t, "a.yaml:1: not YAML")
-	r.await(t, "a:renamed2! b:dev", "broken by rename")
 
 	must(t, os.Remove(path))
 	r.await(t, "b:dev", "removed")

@@ -3,6 +3,7 @@ package personas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // patience limits how long a test waits for a change that must be noticed.
@@ -26,9 +29,15 @@ func run(t *testing.T, s *Store) {
 	t.Helper()
 	s.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	before := s.scans.Load()
+	untilTheEnd(t, s.Run)
+	wardentest.Eventually(t, "run scans", func() bool { return s.scans.Load() > before && published(s, before+1) })
+}
+
+// untilTheEnd runs a function until the test ends, when the function must end as well.
+func untilTheEnd(t *testing.T, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	go func() { done <- run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
@@ -40,13 +49,6 @@ func run(t *testing.T, s *Store) {
 			t.Error("run did not end")
 		}
 	})
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); s.scans.Load() == before || !published(s, before+1); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("run does not scan")
-		}
-	}
 }
 
 func published(s *Store, scan uint64) bool {
@@ -164,15 +166,39 @@ func TestReloadBurst(t *testing.T) {
 	})
 }
 
-func TestReloadWithoutInotify(t *testing.T) {
+// TestReloadPolls: a folder that cannot be watched, or not any more, is read again and again.
+func TestReloadPolls(t *testing.T) {
 	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	s.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") }
-	s.safety, s.polling = time.Hour, 5*time.Millisecond
-	run(t, s)
-	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
-	await(t, s, "polling", skillIs("polled"))
+	for name, spoil := range map[string]func(*fsnotify.Watcher) error{
+		"no inotify instance is left": func(w *fsnotify.Watcher) error { return errors.Join(w.Close(), errors.New("too many open files")) },
+		"no watch is left": func(w *fsnotify.Watcher) error {
+			err := w.Close() // now Add fails
+			w.Events, w.Errors = nil, nil
+			return err
+		},
+		"the watcher has ended": func(w *fsnotify.Watcher) error {
+			w.Events, w.Errors = make(chan fsnotify.Event), nil
+			close(w.Events)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := folder(t, map[string]string{slug + "/skill.md": plain})
+			s := openStore(t, root)
+			s.newWatcher = func() (*fsnotify.Watcher, error) {
+				w, err := fsnotify.NewWatcher()
+				if err == nil {
+					err = spoil(w)
+				}
+				return w, err
+			}
+			s.safety, s.polling = time.Hour, 5*time.Millisecond
+			run(t, s)
+			put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
+			await(t, s, "polling", skillIs("polled"))
+		})
+	}
 }
 
 // TestPoll: a store that polls waits only for time, so it can run in a synctest bubble.
@@ -197,42 +223,6 @@ func TestPoll(t *testing.T) {
 	})
 }
 
-func TestReloadWhenWatchesRunOut(t *testing.T) {
-	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	s.newWatcher = func() (*fsnotify.Watcher, error) {
-		w, err := fsnotify.NewWatcher()
-		if err == nil {
-			err = w.Close() // now Add fails
-			w.Events, w.Errors = nil, nil
-		}
-		return w, err
-	}
-	s.safety, s.polling = time.Hour, 5*time.Millisecond
-	run(t, s)
-	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
-	await(t, s, "polling", skillIs("polled"))
-}
-
-func TestReloadWhenWatcherEnds(t *testing.T) {
-	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	s.newWatcher = func() (*fsnotify.Watcher, error) {
-		w, err := fsnotify.NewWatcher()
-		if err == nil {
-			w.Events, w.Errors = make(chan fsnotify.Event), nil
-			close(w.Events)
-		}
-		return w, err
-	}
-	s.safety, s.polling = time.Hour, 5*time.Millisecond
-	run(t, s)
-	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
-	await(t, s, "polling", skillIs("polled"))
-}
-
 // TestWatchesAreDropped: a folder that is moved keeps the watch of its subfolder, unless that watch is dropped.
 func TestWatchesAreDropped(t *testing.T) {
 	t.Parallel()
@@ -249,18 +239,10 @@ func TestWatchesAreDropped(t *testing.T) {
 		t.Fatalf("watched are %q, want the root, the persona and its handoffs", got)
 	}
 	must(t, s.Archive(t.Context(), slug))
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
 	want := []string{root, filepath.Join(root, archive)}
-	for deadline := time.Now().Add(patience); ; <-tick.C {
-		got := slices.Sorted(slices.Values(watcher.WatchList()))
-		if slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("watched are %q, want %q", got, want)
-		}
-	}
+	wardentest.Eventually(t, fmt.Sprintf("watched are only %q", want), func() bool {
+		return slices.Equal(slices.Sorted(slices.Values(watcher.WatchList())), want)
+	})
 }
 
 // deaf gives the store a watcher that reports only what the test sends.

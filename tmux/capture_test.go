@@ -15,11 +15,7 @@ func TestReadingPanesCostsTheServerNoMemory(t *testing.T) {
 	s := tmuxtest.Server(t)
 	var refs []tmux.Ref
 	for i := range 30 {
-		pane, err := s.Spawn(t.Context(), tmux.Spec{Session: fmt.Sprintf("s%d", i), Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs = append(refs, pane.Ref)
+		refs = append(refs, spawn(t, s, fmt.Sprintf("s%d", i)).Ref)
 	}
 	read := func(times int) {
 		for range times {
@@ -41,9 +37,7 @@ func TestReadingPanesCostsTheServerNoMemory(t *testing.T) {
 func residentKB(t *testing.T, pid int) (kb int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	if _, err := fmt.Sscan(rest, &kb); err != nil {
 		t.Fatal(err)

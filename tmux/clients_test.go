@@ -26,9 +26,7 @@ func TestSwitchClients(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	tmuxtest.Eventually(t, "attached to the first session", func() bool { return attached() == "before" })
-	if err := server.SwitchClients(t.Context(), "before", "after"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.SwitchClients(t.Context(), "before", "after"))
 	tmuxtest.Eventually(t, "attached to the second session", func() bool { return attached() == "after" })
 	for _, pair := range [][2]string{{"before", "gone"}, {"gone", "after"}, {"before", "a;kill-server"}} {
 		if err := server.SwitchClients(t.Context(), pair[0], pair[1]); err == nil {
@@ -47,15 +45,11 @@ func TestSwitchedWindowFits(t *testing.T) {
 	wantSize(t, before, "200x50 manual manual 200 50 1 attached")
 	after := spawn(t, s, "after")
 	wantSize(t, after, "200x50 manual 0 attached")
-	if err := s.SwitchClients(t.Context(), "before", "after"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SwitchClients(t.Context(), "before", "after"))
 	wantSize(t, after, "200x50 manual 1 attached")
 	typist := types(t, before, 80, 24)
 	wantSize(t, before, "80x23 latest manual 200 50 1 attached")
-	if err := s.SwitchClients(t.Context(), "before", "after"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SwitchClients(t.Context(), "before", "after"))
 	wantSize(t, after, "80x23 latest manual 200 50 2 attached")
 	typist.leaves()
 	settle(t, s)

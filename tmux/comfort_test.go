@@ -10,32 +10,6 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestComforts: the people who attach find options that suit these CLIs, also after a second Start.
-func TestComforts(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, tmux.Config{Socket: filepath.Join(shortDir(t), "s"), Timeout: 30 * time.Second})
-	endServer(t, s)
-	var options string
-	for range 2 {
-		if err := s.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		pane, err := s.Spawn(t.Context(), cat("a"+string(rune('a'+len(options)%26))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		options = command(t, pane.Socket, "show-options", "-s", ";", "show-options", "-g", ";", "show-options", "-gw")
-	}
-	for _, want := range []string{"escape-time 10", "focus-events on", "extended-keys on", "set-clipboard on", "history-limit 10000"} {
-		if !strings.Contains(options, want+"\n") {
-			t.Errorf("missing %q", want)
-		}
-	}
-	if strings.Contains(options, "allow-passthrough on") || strings.Count(options, "*kitty*") != 1 {
-		t.Errorf("options:\n%s", options)
-	}
-}
-
 // TestInclude: a user's own file of tmux commands wins over the comforts, and not over what the daemon needs. A mistake in it is told,
 // and the server runs.
 func TestInclude(t *testing.T) {
@@ -50,9 +24,7 @@ func TestInclude(t *testing.T) {
 			dir := shortDir(t)
 			file := filepath.Join(dir, "my #(touch x).conf")
 			if c.text != "" {
-				if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(c.text), 0o600))
 			}
 			var warned []string
 			s := newServer(t, tmux.Config{
@@ -60,10 +32,7 @@ func TestInclude(t *testing.T) {
 				Include: func() string { return file }, Warn: func(err error) { warned = append(warned, err.Error()) },
 			})
 			endServer(t, s)
-			pane, err := s.Spawn(t.Context(), cat("a"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pane := made(t, s, cat("a"))
 			options := command(t, pane.Socket, "show-options", "-s", ";", "show-options", "-g", ";", "show-options", "-gw")
 			if !strings.Contains(options, c.want+"\n") || c.never != "" && strings.Contains(options, c.never) {
 				t.Errorf("options:\n%s", options)

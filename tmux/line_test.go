@@ -15,18 +15,13 @@ import (
 func shownBy(t *testing.T, socket, session string, width int, environ ...string) (lines func() []string) {
 	t.Helper()
 	outer := tmuxtest.Server(t)
-	pane, err := outer.Spawn(t.Context(), tmux.Spec{
+	pane := made(t, outer, tmux.Spec{
 		Session: "outer", Dir: "/", Width: width, Height: 12,
 		Argv: slices.Concat([]string{"env", "-u", "TMUX"}, environ, []string{"tmux", "-u", "-N", "-S", socket, "attach-session", "-f", tmux.LookingFlags, "-t", "=" + session}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return func() []string {
 		shown, err := outer.Capture(t.Context(), 0, false, pane.Ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return strings.Split(shown[pane.Pane], "\n")
 	}
 }
@@ -84,9 +79,7 @@ func TestSay(t *testing.T) {
 		t.Helper()
 		return strings.TrimSuffix(command(t, pane.Socket, "display-message", "-p", "-t", pane.Pane, "#{"+tmux.SaysOption+"}"), "\n")
 	}
-	if err := s.Say(t.Context(), pane, 8, "agent 8 goes on: attach #(id);"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Say(t.Context(), pane, 8, "agent 8 goes on: attach #(id);"))
 	if got := says(); got != "agent 8 goes on: attach ##(id);" {
 		t.Errorf("the pane says %q", got)
 	}
@@ -96,9 +89,7 @@ func TestSay(t *testing.T) {
 	if err := s.Unsay(t.Context(), pane, 8); err != nil || says() != "" {
 		t.Errorf("the pane says %q, %v", says(), err)
 	}
-	if err := s.Say(t.Context(), pane, 9, "agent 9"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Say(t.Context(), pane, 9, "agent 9"))
 	if err := s.Unsay(t.Context(), pane, 0); err != nil || says() != "" {
 		t.Errorf("the pane says %q, %v", says(), err)
 	}

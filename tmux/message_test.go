@@ -1,12 +1,8 @@
 package tmux_test
 
 import (
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/creack/pty"
 
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
@@ -47,46 +43,12 @@ func TestShowMessageStopsNoPane(t *testing.T) {
 		n, err := server.ShowMessage(t.Context(), pane, "Handoff 12 has failed")
 		return err == nil && n == 1 && strings.Contains(looks(), "Handoff 12")
 	})
-	if err := server.Paste(t.Context(), pane, "drawn during the message", tmux.PasteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Paste(t.Context(), pane, "drawn during the message", tmux.PasteOptions{}))
 	tmuxtest.Eventually(t, "the client shows what was drawn", func() bool { return strings.Contains(looks(), "drawn during the message") })
 }
 
 // watched attaches a client to a session, and returns what its terminal got.
 func watched(t *testing.T, socket, session string) (got func() string) {
 	t.Helper()
-	cmd := exec.Command("tmux", "-u", "-N", "-S", socket, "attach-session", "-t", "="+session)
-	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var text strings.Builder
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		buf := make([]byte, 4096)
-		for {
-			n, err := terminal.Read(buf)
-			mu.Lock()
-			text.Write(buf[:n])
-			mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = terminal.Close()
-		<-drained
-	})
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return text.String()
-	}
+	return attach(t, socket, 100, 20, []string{"attach-session", "-t", "=" + session}).got
 }

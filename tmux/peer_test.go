@@ -50,10 +50,7 @@ func TestImpostorIsNotTalkedTo(t *testing.T) {
 	fake := tmuxtest.NewImpostor(t)
 	ref := tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), ServerStart: 1, Pane: "%0"}
 	wantGone(t, "of a Ref", tmuxtest.Server(t), ref)
-	foreign, err := tmux.New(tmux.Config{Socket: fake.Socket, Foreign: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	foreign := newServer(t, tmux.Config{Socket: fake.Socket, Foreign: true})
 	wantGone(t, "of a person's server", foreign, ref)
 	if panes, err := foreign.List(t.Context()); err != nil || len(panes) != 0 {
 		t.Errorf("panes %v, %v", panes, err)
@@ -69,21 +66,13 @@ func TestLookTakesNoTime(t *testing.T) {
 	dir := shortDir(t)
 	path := filepath.Join(dir, "sock")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = syscall.Close(fd) }()
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)))
 	waiting, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = syscall.Close(waiting) }()
-	if err := syscall.Connect(waiting, &syscall.SockaddrUnix{Name: path}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Connect(waiting, &syscall.SockaddrUnix{Name: path}))
 	s := tmuxtest.Server(t)
 	began := time.Now()
 	results := make(chan error)
@@ -107,16 +96,12 @@ func TestLookTakesNoTime(t *testing.T) {
 func copied(t *testing.T, to string) {
 	t.Helper()
 	from, err := exec.LookPath("tmux")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := os.ReadFile(from)
 	if err == nil {
 		err = errors.Join(os.WriteFile(to+".new", b, 0o700), os.Rename(to+".new", to))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // TestServerOfAnotherProgram: a server is accepted if it runs our tmux program, even after a newer package
@@ -128,10 +113,7 @@ func TestServerOfAnotherProgram(t *testing.T) {
 	copied(t, ours)
 	copied(t, other)
 	server := newServer(t, tmux.Config{Bin: ours, Socket: filepath.Join(dir, "sock")})
-	pane, err := server.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, server, tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
 	t.Cleanup(func() {
 		if err := server.KillServer(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -161,13 +143,9 @@ func TestServerInAnotherNamespace(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `tmux -S "$1" -f /dev/null new-session -d sleep 60 && echo up && read line`, "sh", socket)
 	tmuxtest.Contain(cmd)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := cmd.Start(); err != nil {
 		t.Logf("this system lets nobody make a namespace: %v", err)
 		return
@@ -177,9 +155,7 @@ func TestServerInAnotherNamespace(t *testing.T) {
 		t.Fatalf("contained tmux server: %q, %v", b, err)
 	}
 	peer, err := tmux.ServerAt(t.Context(), socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ref := tmux.Ref{Socket: socket, ServerPID: peer.PID, ServerStart: 1, Pane: "%0"}
 	ours := tmuxtest.Server(t)
 	wantGone(t, "contained", ours, ref)
@@ -193,10 +169,7 @@ func TestServerInAnotherNamespace(t *testing.T) {
 func TestSocketThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	person := tmuxtest.Server(t)
-	pane, err := person.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: "/", Argv: []string{"sleep", "60"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, person, tmux.Spec{Session: "person", Dir: "/", Argv: []string{"sleep", "60"}})
 	fake := tmuxtest.NewImpostor(t)
 	path := fake.Socket + ".link"
 	ctx, stop := context.WithCancel(t.Context())
@@ -222,9 +195,7 @@ func TestSocketThatIsReplaced(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-swapped; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-swapped)
 	if fake.Fooled() || found == 0 {
 		t.Errorf("fooled: %v; the person's server was found %d times", fake.Fooled(), found)
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/understudyd/understudy/tmux"
 )
 
 // starved names the variable that makes TestProcessWithoutDescriptors run as its own child.
@@ -26,18 +24,11 @@ func TestProcessWithoutDescriptors(t *testing.T) {
 		}
 		return
 	}
-	me, err := tmux.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	me := found(t, os.Getpid())
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	limit.Cur = 3 // standard input, output and error
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if f, err := os.Open(os.DevNull); err == nil {
 		f.Close()
 		t.Fatal("there are descriptors left")

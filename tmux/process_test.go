@@ -24,18 +24,19 @@ import (
 func sleeper(t *testing.T) (tmux.Process, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	p, err := tmux.FindProcess(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, cmd
+	return found(t, cmd.Process.Pid), cmd
+}
+
+func found(t *testing.T, pid int) tmux.Process {
+	t.Helper()
+	p, err := tmux.FindProcess(pid)
+	must(t, err)
+	return p
 }
 
 func TestProcessEnds(t *testing.T) {
@@ -52,9 +53,7 @@ func TestProcessEnds(t *testing.T) {
 	if !p.Alive() {
 		t.Error("not alive")
 	}
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Signal(syscall.SIGTERM))
 	wg.Wait()
 	// Nobody has waited for the child: it is a zombie, which counts as ended.
 	if p.Alive() {
@@ -107,20 +106,11 @@ func TestProcessExecutes(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], executesCommand, "20") // a readStat that ignores threads would take it for ended dozens of times
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p, err := tmux.FindProcess(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
+	p := found(t, cmd.Process.Pid)
 	said := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(out).ReadString('\n')
@@ -188,9 +178,7 @@ func TestProcessWaitLeaksNothing(t *testing.T) {
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := filepath.Glob("/dev/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(entries)
 }
 
@@ -215,24 +203,16 @@ func TestFindProcess(t *testing.T) {
 func TestInFront(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	shell, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"env", "PS1=ready> ", "sh", "-i"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shell := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{"env", "PS1=ready> ", "sh", "-i"}})
 	line := func(text string) {
 		t.Helper()
-		if err := s.Paste(t.Context(), shell.Ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Paste(t.Context(), shell.Ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 	}
 	tmuxtest.Eventually(t, "a prompt", func() bool {
 		view, err := s.Look(t.Context(), shell.Ref)
 		return err == nil && strings.Contains(view.Screen, "ready>")
 	})
-	own, err := tmux.FindProcess(shell.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := found(t, shell.PID)
 	line(`sh -c 'echo "cat is $$"; exec cat'`)
 	var pid int
 	tmuxtest.Eventually(t, "cat's process id is shown", func() bool {
@@ -245,16 +225,11 @@ func TestInFront(t *testing.T) {
 		return false
 	})
 	tmuxtest.Eventually(t, "the shell is behind", func() bool { return !own.InFront() })
-	cat, err := tmux.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cat := found(t, pid)
 	if !cat.InFront() || cat.Stopped() {
 		t.Error("cat is not in front")
 	}
-	if err := cat.Signal(syscall.SIGTSTP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cat.Signal(syscall.SIGTSTP))
 	tmuxtest.Eventually(t, "cat is stopped, and the shell in front", func() bool { return cat.Stopped() && !cat.InFront() && own.InFront() })
 	if !cat.Alive() {
 		t.Error("a stopped process has not ended")

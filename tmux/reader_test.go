@@ -62,32 +62,16 @@ type reader struct {
 
 func newReader(tb testing.TB, s *tmux.Server, session string) reader {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "us")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
+	socket := filepath.Join(shortDir(tb), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	defer l.Close()
 	exe, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pane, err := s.Spawn(tb.Context(), tmux.Spec{Session: session, Dir: "/", Argv: []string{exe, readerCommand, socket}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := l.(*net.UnixListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
+	pane := made(tb, s, tmux.Spec{Session: session, Dir: "/", Argv: []string{exe, readerCommand, socket}})
+	must(tb, l.(*net.UnixListener).SetDeadline(time.Now().Add(10*time.Second)))
 	conn, err := l.Accept()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() { _ = conn.Close() })
 	return reader{pane, conn}
 }
@@ -95,9 +79,7 @@ func newReader(tb testing.TB, s *tmux.Server, session string) reader {
 // expect reads what was typed and compares.
 func (r reader) expect(tb testing.TB, want string) {
 	tb.Helper()
-	if err := r.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, r.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
 	got := make([]byte, len(want))
 	n, err := io.ReadFull(r.conn, got)
 	if err != nil || !bytes.Equal(got, []byte(want)) {
@@ -109,9 +91,7 @@ func bracketed(text string) string { return "\x1b[200~" + text + "\x1b[201~" }
 
 func paste(tb testing.TB, s *tmux.Server, ref tmux.Ref, text string) {
 	tb.Helper()
-	if err := s.Paste(tb.Context(), ref, text, tmux.PasteOptions{}); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, s.Paste(tb.Context(), ref, text, tmux.PasteOptions{}))
 }
 
 // command runs tmux itself, as people and other programs do.
@@ -128,4 +108,20 @@ func command(tb testing.TB, socket string, args ...string) string {
 func isGone(tb testing.TB, p tmux.Process) {
 	tb.Helper()
 	tmuxtest.Eventually(tb, fmt.Sprintf("process %d has ended", p.PID), func() bool { return !p.Alive() })
+}
+
+// made makes a pane.
+func made(tb testing.TB, s *tmux.Server, spec tmux.Spec) tmux.PaneInfo {
+	tb.Helper()
+	pane, err := s.Spawn(tb.Context(), spec)
+	must(tb, err)
+	return pane
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

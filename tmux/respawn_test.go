@@ -16,24 +16,27 @@ import (
 
 var respawns = flag.Int("respawns", 20, "how often TestRespawnWhileClientsLook takes a pane over")
 
+// takenOver waits until the program in a pane has ended and another one is started there.
+func takenOver(t *testing.T, s *tmux.Server, pane tmux.Ref, mark string, spec tmux.Spec) (heir tmux.PaneInfo) {
+	t.Helper()
+	tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+		got, err := s.Respawn(t.Context(), tmux.Place{Ref: pane, Mark: mark}, spec)
+		heir = got
+		return err == nil
+	})
+	return heir
+}
+
 // TestRespawnPassesEachByteOn: neither a path nor an argument is read as a command or a format.
 func TestRespawnPassesEachByteOn(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	dir := filepath.Join(t.TempDir(), `it's a "dir" #(touch mark) $HOME ; %H`)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
+	pane := made(t, s, tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
 	arg := `'"'; kill-server; $(id) #{pid} ~ \ {x} %1;`
 	spec := tmux.Spec{Session: "b", Mark: "2", Dir: dir, Argv: []string{"sh", "-c", `printf '%s\n' "$PWD" "$1" >out; exec cat`, "sh", arg}}
-	tmuxtest.Eventually(t, "the pane is taken over", func() bool {
-		_, err := s.Respawn(t.Context(), tmux.Place{Ref: pane.Ref, Mark: "1"}, spec)
-		return err == nil
-	})
+	takenOver(t, s, pane.Ref, "1", spec)
 	want := dir + "\n" + arg + "\n"
 	tmuxtest.Eventually(t, "what the program got", func() bool {
 		got, err := os.ReadFile(filepath.Join(dir, "out"))
@@ -49,17 +52,13 @@ func TestRespawnPassesEachByteOn(t *testing.T) {
 func TestRespawnWhileClientsLook(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "n0", Mark: "0", Dir: "/", Argv: []string{"sh", "-c", "echo begin; exit 0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, s, tmux.Spec{Session: "n0", Mark: "0", Dir: "/", Argv: []string{"sh", "-c", "echo begin; exit 0"}})
 	looks(t, pane, 80, 24)
 	for i := range *respawns {
 		spec := tmux.Spec{Session: fmt.Sprint("n", i+1), Mark: fmt.Sprint(i + 1), Dir: "/", Argv: []string{"sh", "-c", "seq 300; exit 0"}}
-		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
-			got, err := s.Respawn(t.Context(), tmux.Place{Ref: pane.Ref, Mark: fmt.Sprint(i)}, spec)
-			return err == nil && got.Ref == pane.Ref
-		})
+		if got := takenOver(t, s, pane.Ref, fmt.Sprint(i), spec); got.Ref != pane.Ref {
+			t.Fatalf("%s was taken over, not %s", got.Ref, pane.Ref)
+		}
 	}
 	if got := strings.TrimSpace(command(t, pane.Socket, "list-clients", "-F", "#{session_name} #{pane_id}")); got != fmt.Sprintf("n%d %s", *respawns, pane.Pane) {
 		t.Errorf("the client looks at %q", got)
@@ -70,10 +69,7 @@ func TestRespawnWhileClientsLook(t *testing.T) {
 func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, s, tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
 	tmuxtest.Eventually(t, "dead", func() bool { p, err := s.Inspect(t.Context(), pane.Ref); return err == nil && p.Dead })
 	control := controlClient(t, pane.Socket, "a")
 	at, spec := tmux.Place{Ref: pane.Ref, Mark: "1", Close: true}, tmux.Spec{Session: "b", Mark: "2", Dir: "/", Argv: []string{"cat"}}
@@ -92,43 +88,19 @@ func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
 func TestLateKillSparesTheSuccessor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	real, err := exec.LookPath("tmux")
-	if err != nil {
-		t.Fatal(err)
-	}
-	slow := filepath.Join(dir, "tmux")
-	script := fmt.Sprintf(`#!/bin/sh
-case "$*" in *kill-pane*) touch %[1]s/asked; until [ -e %[1]s/go ]; do sleep 0.02; done;; esac
-exec %[2]s "$@"
-`, dir, real)
-	if err := os.WriteFile(slow, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	slow := script(t, dir, `case "$*" in *kill-pane*) touch $dir/asked; until [ -e $dir/go ]; do sleep 0.02; done;; esac`)
 	s := tmuxtest.Server(t)
 	for name, kill := range map[string]func(s *tmux.Server, old tmux.PaneInfo) error{
 		"kill":   func(s *tmux.Server, old tmux.PaneInfo) error { return s.Kill(t.Context(), old.Ref) },
 		"marked": func(s *tmux.Server, old tmux.PaneInfo) error { return s.KillMarked(t.Context(), old.Ref, old.Mark) },
 	} {
-		old, err := s.Spawn(t.Context(), tmux.Spec{Session: name, Mark: "old", Dir: "/", Argv: []string{"true"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		late, err := tmux.New(tmux.Config{Bin: slow, Socket: old.Socket})
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := made(t, s, tmux.Spec{Session: name, Mark: "old", Dir: "/", Argv: []string{"true"}})
+		late := newServer(t, tmux.Config{Bin: slow, Socket: old.Socket})
 		done := make(chan error, 1)
 		go func() { done <- kill(late, old) }()
 		tmuxtest.Eventually(t, "tmux is asked to kill", func() bool { _, err := os.Stat(filepath.Join(dir, "asked")); return err == nil })
-		var heir tmux.PaneInfo
-		spec := tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}}
-		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
-			heir, err = s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: "old"}, spec)
-			return err == nil
-		})
-		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		heir := takenOver(t, s, old.Ref, "old", tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}})
+		must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 		if err := <-done; err != nil {
 			t.Error(name, err)
 		}
@@ -147,9 +119,7 @@ func controlClient(t *testing.T, socket, session string) (end func()) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	modes := func() string { return command(t, socket, "list-clients", "-F", "#{client_control_mode}") }
 	tmuxtest.Eventually(t, "a client in control mode", func() bool { return strings.Contains(modes(), "1") })
 	return func() {

@@ -23,12 +23,10 @@ func reportPercentiles(b *testing.B, took []time.Duration) {
 }
 
 // shortDir is a folder whose path leaves room for a socket.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "us")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -36,9 +34,7 @@ func shortDir(t *testing.T) string {
 func newServer(t *testing.T, cfg tmux.Config) *tmux.Server {
 	t.Helper()
 	s, err := tmux.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -86,9 +82,7 @@ func TestNoServerByAccident(t *testing.T) {
 	if _, err := os.Stat(socket); err == nil {
 		t.Fatal("there is a socket")
 	}
-	if err := os.WriteFile(socket, nil, 0o600); err != nil { // stands for a socket file on which nobody listens
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(socket, nil, 0o600)) // stands for a socket file on which nobody listens
 	check("no listener")
 }
 
@@ -96,24 +90,13 @@ func TestSpawnStartsTheServer(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	spec := tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}}
-	old, err := s.Spawn(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := tmux.FindProcess(old.ServerPID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.KillServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	old := made(t, s, spec)
+	server := found(t, old.ServerPID)
+	must(t, s.KillServer(t.Context()))
 	if server.Alive() {
 		t.Error("the server is alive after KillServer")
 	}
-	pane, err := s.Spawn(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, s, spec)
 	if pane.Pane != old.Pane || pane.ServerPID == old.ServerPID {
 		t.Fatalf("got %s after %s, want the same id on another server", pane.Ref, old.Ref)
 	}
@@ -130,16 +113,13 @@ func TestSpawnStartsTheServer(t *testing.T) {
 	}
 }
 
+// TestStartIsRepeatable: Start leaves the panes of a server that runs, and sets each option once: those that the daemon needs, and those
+// that suit these CLIs and the people who attach.
 func TestStartIsRepeatable(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	pane := spawn(t, s, "a")
+	must(t, s.Start(t.Context()))
 	if got, err := s.Inspect(t.Context(), pane.Ref); err != nil || got.Dead {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -148,10 +128,14 @@ func TestStartIsRepeatable(t *testing.T) {
 	for _, want := range []string{
 		"exit-empty off", "message-limit 0", "history-limit 10000", "status off", "remain-on-exit on",
 		"automatic-rename off", "allow-rename off", "window-size manual", "window-size latest",
+		"escape-time 10", "focus-events on", "extended-keys on", "set-clipboard on",
 	} {
 		if !strings.Contains(options, want+"\n") {
 			t.Errorf("option %s is missing", want)
 		}
+	}
+	if strings.Contains(options, "allow-passthrough on") || strings.Count(options, "*kitty*") != 1 {
+		t.Errorf("options:\n%s", options)
 	}
 }
 
@@ -159,18 +143,12 @@ func TestStartWantsAPrivateFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(shortDir(t), "new", "run")
 	s := newServer(t, tmux.Config{Socket: filepath.Join(dir, "s")})
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.KillServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Start(t.Context()))
+	must(t, s.KillServer(t.Context()))
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v, want mode 0700", info.Mode(), err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the point of the test
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o755)) //nolint:gosec // the point of the test
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 700 "+dir) {
 		t.Errorf("got %v, want the fix", err)
 	}
@@ -182,12 +160,9 @@ func TestNoSecretsInPanes(t *testing.T) {
 	t.Setenv("TMUX", "/somewhere/else,1,0")
 	s := tmuxtest.Server(t)
 	out := filepath.Join(t.TempDir(), "env")
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{
 		"sh", "-c", `env > "$0.tmp"; mv "$0.tmp" "$0"; sleep 100`, out,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	tmuxtest.Eventually(t, "env has run", func() bool { _, err := os.Stat(out); return err == nil })
 	env, err := os.ReadFile(out)
 	if err != nil || strings.Contains(string(env), "hunter2") || !strings.Contains(string(env), "TMUX_PANE="+pane.Pane+"\n") {
@@ -217,9 +192,7 @@ func writeProgram(t *testing.T, path, content string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o700))
 }
 
 func TestCheck(t *testing.T) {
@@ -267,10 +240,7 @@ func TestDeadlineHasAName(t *testing.T) {
 func TestInterruptedPasteLeavesNoBuffer(t *testing.T) {
 	t.Parallel()
 	real := tmuxtest.Server(t)
-	pane, err := real.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := spawn(t, real, "a")
 	// This program loads the buffer as tmux does, and then stops.
 	broken := newServer(t, tmux.Config{Socket: pane.Socket, Bin: fakeTmux(t,
 		`case "$5" in load-buffer) tmux -S "$3" load-buffer -b "$7" -; exit 1;; *) exec tmux "$@";; esac`)})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/creack/pty"
@@ -17,6 +18,7 @@ type client struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	keys func(string)
+	got  func() string // what its terminal got
 }
 
 // attach runs a tmux command list in a terminal of the given size.
@@ -32,15 +34,19 @@ func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string)
 	cmd := exec.Command("tmux", args...)
 	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	var mu sync.Mutex
+	var text strings.Builder
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		buf := make([]byte, 4096)
 		for {
-			if _, err := terminal.Read(buf); err != nil {
+			n, err := terminal.Read(buf)
+			mu.Lock()
+			text.Write(buf[:n])
+			mu.Unlock()
+			if err != nil {
 				return
 			}
 		}
@@ -49,6 +55,10 @@ func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string)
 		if _, err := terminal.WriteString(text); err != nil {
 			t.Errorf("keys %q: %v", text, err)
 		}
+	}, got: func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return text.String()
 	}}
 	t.Cleanup(func() {
 		c.dies()
@@ -87,11 +97,7 @@ func looks(t *testing.T, p tmux.PaneInfo, columns, rows uint16) client {
 
 func spawn(t *testing.T, s *tmux.Server, session string) tmux.PaneInfo {
 	t.Helper()
-	p, err := s.Spawn(t.Context(), tmux.Spec{Session: session, Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return made(t, s, tmux.Spec{Session: session, Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
 }
 
 func settle(t *testing.T, s *tmux.Server) {
@@ -103,11 +109,7 @@ func settle(t *testing.T, s *tmux.Server) {
 
 func ask(t *testing.T, p tmux.PaneInfo, args ...string) string {
 	t.Helper()
-	out, err := exec.Command("tmux", append([]string{"-N", "-S", p.Socket}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("tmux %s: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(command(t, p.Socket, args...))
 }
 
 // size returns a pane's size, the size options of its window, and how many clients are attached.
@@ -228,9 +230,5 @@ func TestSettleBelievesNothing(t *testing.T) {
 		settle(t, s)
 		wantSize(t, p, "200x50 manual "+value+" 0 attached")
 	}
-	gone, err := tmux.New(tmux.Config{Socket: t.TempDir() + "/none.sock"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(t, gone)
+	settle(t, newServer(t, tmux.Config{Socket: t.TempDir() + "/none.sock"}))
 }

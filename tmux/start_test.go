@@ -20,14 +20,9 @@ import (
 func script(t *testing.T, dir, text string) string {
 	t.Helper()
 	tmuxPath, err := exec.LookPath("tmux")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "tmux")
-	text = fmt.Sprintf("#!/bin/sh\nreal=%s\ndir=%s\n%s\nexec $real \"$@\"\n", tmuxPath, dir, text)
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, path, fmt.Sprintf("#!/bin/sh\nreal=%s\ndir=%s\n%s\nexec $real \"$@\"\n", tmuxPath, dir, text))
 	return path
 }
 
@@ -43,16 +38,9 @@ func endServer(t *testing.T, s *tmux.Server) {
 // killServer kills the server in which a pane is, as the system does when memory is short, and leaves its socket behind.
 func killServer(t *testing.T, of tmux.Ref) {
 	t.Helper()
-	server, err := tmux.FindProcess(of.ServerPID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(of.ServerPID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	server := found(t, of.ServerPID)
+	must(t, syscall.Kill(of.ServerPID, syscall.SIGKILL))
+	must(t, server.Wait(t.Context()))
 }
 
 func cat(name string) tmux.Spec {
@@ -77,14 +65,9 @@ case "$*" in *new-session*) if [ -e $dir/armed ]; then
 fi;; esac`)
 			s := newServer(t, tmux.Config{Socket: filepath.Join(dir, "s"), Bin: bin, Timeout: 30 * time.Second})
 			endServer(t, s)
-			first, err := s.Spawn(t.Context(), cat("first"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := made(t, s, cat("first"))
 			killServer(t, first.Ref)
-			if err := os.WriteFile(filepath.Join(dir, "armed"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, "armed"), nil, 0o600))
 			if _, err := s.Spawn(t.Context(), cat("second")); err != nil {
 				t.Fatal(err)
 			}
@@ -118,14 +101,10 @@ fi`)
 			endServer(t, s)
 			ctx := t.Context()
 			first, err := s.Spawn(ctx, cat("first"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			arm := func(command string) {
 				t.Helper()
-				if err := os.WriteFile(filepath.Join(dir, "armed"), []byte(command), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dir, "armed"), []byte(command), 0o600))
 			}
 			arm("paste-buffer")
 			if err := s.Paste(ctx, first.Ref, "text", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
@@ -163,9 +142,7 @@ func TestManyStart(t *testing.T) {
 	endServer(t, servers[0])
 	for range 4 {
 		loop := exec.CommandContext(t.Context(), "/bin/sh", "-c", "while :; do :; done")
-		if err := loop.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, loop.Start())
 		t.Cleanup(func() { _ = loop.Wait() }) // the end of the test's context has killed it
 	}
 	var before tmux.Ref

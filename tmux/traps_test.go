@@ -49,14 +49,10 @@ func TestKeysAreKeys(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	r := newReader(t, s, "reader")
-	if err := s.Keys(t.Context(), r.Ref, tmux.Enter, tmux.CtrlC, tmux.CtrlS, tmux.CtrlU, tmux.CtrlD, tmux.Up, tmux.Down, tmux.Escape); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), r.Ref, tmux.Enter, tmux.CtrlC, tmux.CtrlS, tmux.CtrlU, tmux.CtrlD, tmux.Up, tmux.Down, tmux.Escape))
 	r.expect(t, "\r\x03\x13\x15\x04\x1b[A\x1b[B\x1b")
 	err := s.Paste(t.Context(), r.Ref, "text", tmux.PasteOptions{Before: []tmux.Key{tmux.CtrlS, tmux.CtrlU}, After: []tmux.Key{tmux.Enter, tmux.Up}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.expect(t, "\x13\x15"+bracketed("text")+"\r\x1b[A")
 }
 
@@ -73,9 +69,7 @@ func TestModesAreLeft(t *testing.T) {
 		paste(t, s, r.Ref, "fix q bug")
 		r.expect(t, bracketed("fix q bug"))
 		command(t, r.Socket, mode, "-t", r.Pane)
-		if err := s.Keys(t.Context(), r.Ref, tmux.Up); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Keys(t.Context(), r.Ref, tmux.Up))
 		r.expect(t, "\x1b[A")
 	}
 }
@@ -117,13 +111,10 @@ func TestPasteIntoDyingPanes(t *testing.T) {
 		if i >= 25 { // the machine is so busy that each pane was dead before its first paste
 			life = time.Duration(i-24) * 50 * time.Millisecond
 		}
-		pane, err := s.Spawn(t.Context(), tmux.Spec{
+		pane := made(t, s, tmux.Spec{
 			Session: fmt.Sprintf("p%d", i), Dir: "/",
 			Argv: []string{"sleep", fmt.Sprint(life.Seconds())},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for dead := 0; dead < 3; {
 			err := s.Paste(t.Context(), pane.Ref, "are you there?", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}})
 			switch {
@@ -148,9 +139,7 @@ func TestNoPrefixTargets(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	p1, p10 := newReader(t, s, "p1"), newReader(t, s, "p10")
-	if err := s.Kill(t.Context(), p1.Ref); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kill(t.Context(), p1.Ref))
 	if err := s.Paste(t.Context(), p1.Ref, "for p1", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
 		t.Errorf("got %v, want ErrGone", err)
 	}
@@ -165,20 +154,13 @@ func TestSpawnInStrangeDirectories(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, name := range []string{"#(touch hit)", "a#[b]##c", "##[x", "#{pid}", "%H", "end;", "-d", "sp ace", "é"} {
 		dir := filepath.Join(base, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		pane, err := s.Spawn(t.Context(), tmux.Spec{
+		must(t, os.Mkdir(dir, 0o700))
+		pane := made(t, s, tmux.Spec{
 			Session: fmt.Sprintf("d%d", i), Dir: dir, Argv: []string{"sh", "-c", "pwd > out.tmp; mv out.tmp out; sleep 100"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		tmuxtest.Eventually(t, "the program writes to "+dir, func() bool {
 			_, err := os.Stat(filepath.Join(dir, "out"))
 			return err == nil
@@ -235,14 +217,9 @@ func TestStrangeNamesAndTitlesStayOneLine(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "a\nb\tc")
 	sleep, err := os.ReadFile("/bin/sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeProgram(t, program, string(sleep))
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{program, "100"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{program, "100"}})
 	command(t, pane.Socket, "select-pane", "-t", pane.Pane, "-T", "title | é")
 	var panes []tmux.PaneInfo
 	tmuxtest.Eventually(t, "the program runs", func() bool {
@@ -257,10 +234,7 @@ func TestStrangeNamesAndTitlesStayOneLine(t *testing.T) {
 func TestCaptureOfMany(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sh", "-c", "printf '\\033[31mred\\033[0m'; sleep 100"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sh", "-c", "printf '\\033[31mred\\033[0m'; sleep 100"}})
 	refs := []tmux.Ref{}
 	for i := range 300 { // more panes than fit into one command line; all but one are gone
 		ref := pane.Ref
@@ -271,9 +245,7 @@ func TestCaptureOfMany(t *testing.T) {
 	for _, ansi := range []bool{false, true} {
 		tmuxtest.Eventually(t, "the screen is there", func() bool {
 			screens, err := s.Capture(t.Context(), 0, ansi, refs...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := screens[pane.Pane]
 			return len(screens) == 1 && strings.Contains(got, "red") && strings.Contains(got, "\x1b[31m") == ansi
 		})
@@ -285,12 +257,9 @@ func TestKillTakesTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	pids := filepath.Join(t.TempDir(), "pids")
-	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{
+	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{
 		"sh", "-c", `trap "" HUP; sleep 1000 & echo $! > "$0.tmp"; mv "$0.tmp" "$0"; sleep 1000`, pids,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var child int
 	tmuxtest.Eventually(t, "the child runs", func() bool {
 		b, err := os.ReadFile(pids)
@@ -300,20 +269,12 @@ func TestKillTakesTheProcessGroup(t *testing.T) {
 		_, err = fmt.Sscan(string(b), &child)
 		return err == nil
 	})
-	leader, err := tmux.FindProcess(pane.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	follower, err := tmux.FindProcess(child)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leader := found(t, pane.PID)
+	follower := found(t, child)
 	if !follower.IsDescendantOf(pane.PID) || !follower.IsDescendantOf(pane.ServerPID) || leader.IsDescendantOf(child) {
 		t.Error("the child is not a descendant of its pane")
 	}
-	if err := s.Kill(t.Context(), pane.Ref); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kill(t.Context(), pane.Ref))
 	isGone(t, leader)
 	isGone(t, follower)
 }
@@ -327,9 +288,7 @@ func BenchmarkPaste2kB(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		if err := s.Paste(b.Context(), r.Ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Paste(b.Context(), r.Ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 		r.expect(b, want)
 		took = append(took, time.Since(start))
 	}

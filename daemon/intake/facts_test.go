@@ -55,30 +55,20 @@ func TestDecisionsOpenNoFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	people, err := personas.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := filepath.Join(root, "developer-con-1")
 	skill := "---\ndescription: x\nauto: 40\nnotify_finished: on\npermissions:\n  allow: [\"Bash(ls:*)\"]\n---\nYou are a developer.\n"
-	if err := os.MkdirAll(filepath.Join(dir, "handoffs"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "skill.md"), []byte(skill), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, "handoffs"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "skill.md"), []byte(skill), 0o600))
 	for _, known := range []bool{false, true} {
 		if known {
-			if err := people.Refresh(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, people.Refresh())
 		}
 		h := hookedAgent(t)
 		h.agent.Persona, h.agent.Managed, h.agent.State = new("developer-con-1"), true, daemon.Working
 		d := New(engine.Config{Host: "h", Personas: people})
 		watch, err := unix.InotifyInit1(unix.IN_NONBLOCK)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = unix.Close(watch) }()
 		for _, path := range []string{dir, filepath.Join(dir, "handoffs")} {
 			if _, err := unix.InotifyAddWatch(watch, path, unix.IN_OPEN); err != nil {

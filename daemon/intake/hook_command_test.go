@@ -49,26 +49,18 @@ func TestLaunchBringsTheCommand(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			if c.file != "" {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, c.file)), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, c.file)), 0o700))
+				must(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600))
 			}
 			spec := runtimes.Spec{
 				Cwd: filepath.Join(dir, "work"), Dir: "/launch", Command: []string{"claude"}, SessionID: "0220771c-41d7-462a-90eb-109748196fb5",
 			}
-			if err := agents.BringSlash(&spec, filepath.Join(dir, "config"), "/usr/bin/understudy"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, agents.BringSlash(&spec, filepath.Join(dir, "config"), "/usr/bin/understudy"))
 			if whose := agents.SlashAt(filepath.Join(dir, "config"), spec.Cwd); whose != c.whose || spec.MayHandOver != c.may || (spec.Slash != nil) != c.brought {
 				t.Errorf("whose %d, may %t, brought %q", whose, spec.MayHandOver, spec.Slash)
 			}
 			l, err := claude.Runtime.Launch(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if slices.Contains(l.Argv, "--plugin-dir") != c.brought || (len(l.Files) > 0) != c.brought {
 				t.Errorf("launched by %q with %d files", l.Argv, len(l.Files))
 			}

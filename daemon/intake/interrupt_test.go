@@ -21,9 +21,7 @@ import (
 func TestInterruptionIsTold(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		shown, stored := &board{began: time.Now()}, &brokenStore{}
 		d := New(engine.Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
@@ -42,9 +40,7 @@ func TestInterruptionIsTold(t *testing.T) {
 		if err := d.Ready(t.Context()); !errors.As(err, &why) || why.Code != "database_read_only" {
 			t.Errorf("ready: %v", err)
 		}
-		if err := d.Recovered(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Recovered(t.Context()))
 		if len(stored.events) != 1 || !stored.events[0].Alert || !strings.Contains(string(stored.events[0].Payload), "The database was read-only for 10.00 s") {
 			t.Errorf("events %+v", stored.events)
 		}
@@ -57,32 +53,17 @@ func TestInterruptionIsTold(t *testing.T) {
 func TestEndOfAnInterruptionIsStoredAfterAFailure(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored := &failingOnce{}
+	must(t, err)
+	stored := &spoolStore{fails: errors.New("away again")}
 	d := New(engine.Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
 	d.Interrupt(t.Context(), nil)
 	if err := d.Recovered(t.Context()); err == nil {
 		t.Fatal("a failure of the database went unsaid")
 	}
-	if err := d.Recovered(t.Context()); err != nil || len(stored.events) != 1 {
-		t.Errorf("%v, %d events", err, len(stored.events))
+	stored.fails = nil
+	if err := d.Recovered(t.Context()); err != nil || len(stored.told) != 1 {
+		t.Errorf("%v, told %q", err, stored.told)
 	}
-}
-
-// failingOnce is a database whose first commit fails.
-type failingOnce struct {
-	brokenStore
-	tried bool
-}
-
-func (s *failingOnce) Commit(ctx context.Context, c *daemon.Change) error {
-	if !s.tried {
-		s.tried = true
-		return errors.New("away again")
-	}
-	return s.brokenStore.Commit(ctx, c)
 }
 
 // board notes the notifications it is given, and when.

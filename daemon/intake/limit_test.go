@@ -116,9 +116,7 @@ func TestResetOf(t *testing.T) {
 		`{"error": "usage_limit"}`: "",
 	} {
 		p, err := hooks.Parse("StopFailure", []byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := ""
 		if r := d.resetOf(p, at); r != nil {
 			got = r.Format(time.RFC3339)

@@ -84,9 +84,7 @@ func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 			body := c.body
 			if body == "" {
 				b, err := json.Marshal(map[string]any{"tool_name": "Read", "tool_input": map[string]string{"file_path": doc}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				body = string(b)
 			}
 			env := hooks.Envelope{Key: "k", Event: c.event, AgentPID: 7, Launch: "secret", Body: json.RawMessage(body)}

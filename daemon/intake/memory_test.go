@@ -47,9 +47,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 		for _, id := range []int64{active, ended, pruned} {
 			m.Change(id, func(m *string) { *m = "remembered" })
 		}
-		if err := d.sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.sweep(t.Context()))
 		for _, id := range []int64{ended, pruned} {
 			if !slices.Contains(d.Lanes.Woken(), engine.LaneOf(id)) {
 				t.Errorf("agent %d has ended and is remembered: the sweep has not woken its lane", id)

@@ -14,14 +14,24 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
+// typed gives the agent, which is one of Claude Code, a text that was typed and of which no hook has come.
+func (h *hooked) typed(kind daemon.DeliveryKind, text string) *daemon.Delivery {
+	at := h.at
+	dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: kind, State: daemon.DeliveryTyped, TypedAt: &at, Way: runtimes.ByTyping, Text: text}
+	if strings.HasPrefix(text, "[ref]") {
+		dl.Nonce = "[ref]"
+	}
+	h.agent.Runtime, h.deliveries = "claude", []*daemon.Delivery{dl}
+	return dl
+}
+
 // TestTurnOfAHeardInstructionFails: the end of a turn proves that its prompt was taken, also an end with an error, which may come before
 // the transcript was looked at. The handoff fails with that error, instead of waiting for the end of a turn that has ended.
 func TestTurnOfAHeardInstructionFails(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
-	h.agent.Runtime = "claude"
-	dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindInstruction, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: "[ref]"}
-	h.deliveries, h.handoff = []*daemon.Delivery{dl}, &daemon.Handoff{ID: 1, Phase: daemon.Instructing, DeliveryID: &dl.ID}
+	dl := h.typed(daemon.KindInstruction, "[ref] hand over")
+	h.handoff = &daemon.Handoff{ID: 1, Phase: daemon.Instructing, DeliveryID: &dl.ID}
 	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text, "prompt_id": "p"})
 	if dl.Heard == 0 || dl.Verdict != nil || h.handoff.Confirmed {
 		t.Fatalf("the delivery is %+v", dl)
@@ -39,12 +49,11 @@ func TestRefusedMessageIsTold(t *testing.T) {
 	for name, first := range map[string]bool{"a message": false, "the prompt of the step": true} {
 		h := hookedAgent(t)
 		pipeline, step := int64(3), int64(5)
-		h.agent.Runtime, h.agent.PipelineID, h.agent.StepID = "claude", &pipeline, &step
-		dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindMessage, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "look at the sheds"}
+		h.agent.PipelineID, h.agent.StepID = &pipeline, &step
+		dl := h.typed(daemon.KindMessage, "look at the sheds")
 		if first {
 			h.agent.FirstPromptID = &dl.ID
 		}
-		h.deliveries = []*daemon.Delivery{dl}
 		events := h.takes("PromptRefused", map[string]any{"prompt": dl.Text, "reason": "the gate is closed"})
 		if len(events) == 0 || events[0].Type != event.DeliveryNotSubmitted || events[0].Alert == first {
 			t.Errorf("%s: %+v", name, events)
@@ -67,8 +76,7 @@ func TestHookOfAPromptIsLate(t *testing.T) {
 		if id == "" { // its runtime gives prompts no ids, and it comes out of the spool
 			h.replayed, h.at = true, h.at.Add(-90*time.Second)
 		}
-		dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindMessage, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "look at the sheds"}
-		h.deliveries = []*daemon.Delivery{dl}
+		dl := h.typed(daemon.KindMessage, "look at the sheds")
 		in := map[string]any{"prompt": dl.Text}
 		if id != "" {
 			in["prompt_id"] = id
@@ -86,9 +94,8 @@ func TestStopOfAnotherPrompt(t *testing.T) {
 	t.Parallel()
 	for _, behind := range []string{"", "another's", "another's, without an id", "another's, without an id, stored before"} {
 		h := hookedAgent(t)
-		h.agent.Runtime, h.at = "claude", time.Now().Add(-time.Hour)
-		dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindSkill, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
-		h.deliveries = []*daemon.Delivery{dl}
+		h.at = time.Now().Add(-time.Hour)
+		dl := h.typed(daemon.KindSkill, "[ref] you play con")
 		id := func(name string) map[string]any {
 			if strings.Contains(behind, "without") {
 				return map[string]any{}
@@ -130,10 +137,9 @@ func TestStopBehindAQueuedPrompt(t *testing.T) {
 	for _, kind := range []daemon.DeliveryKind{daemon.KindPrompt, daemon.KindInstruction} {
 		for _, told := range [][]string{{other, text}, {text, other}, {other}, {text}} {
 			h := hookedAgent(t)
-			h.agent.Runtime, h.at = "claude", time.Now().Add(-time.Hour)
-			typed := h.at
-			dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: kind, State: daemon.DeliveryTyped, TypedAt: &typed, Attempts: 1, Way: runtimes.ByTyping, Text: text, Nonce: "[ref]"}
-			h.deliveries = []*daemon.Delivery{dl}
+			h.at = time.Now().Add(-time.Hour)
+			dl := h.typed(kind, text)
+			dl.Attempts = 1
 			h.agent.Be(daemon.Working, h.at)
 			for _, prompt := range told {
 				h.takes("UserPromptSubmit", map[string]any{"prompt": prompt, "prompt_id": "p1"})
@@ -155,9 +161,7 @@ func TestStopBehindAQueuedPrompt(t *testing.T) {
 func TestTextIsSubmittedAgain(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
-	h.agent.Runtime = "claude"
-	dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindMessage, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: "[ref]"}
-	h.deliveries = []*daemon.Delivery{dl}
+	dl := h.typed(daemon.KindMessage, "[ref] hand over")
 	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text})
 	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text + " and look at the sheds"})
 	if dl.Verdict != nil || dl.Heard != h.id || !dl.HeardAt.Equal(h.at) {
@@ -170,9 +174,8 @@ func TestTextIsSubmittedAgain(t *testing.T) {
 func TestHookOfARefusedPromptIsLate(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
-	h.agent.Runtime = "claude"
-	dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindSkill, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
-	h.deliveries, h.own = []*daemon.Delivery{dl}, true
+	dl := h.typed(daemon.KindSkill, "[ref] you play con")
+	h.own = true
 	h.takes(hooks.PromptRefused, map[string]any{"prompt": "look at the sheds", "reason": "the gate is closed"})
 	h.own, h.replayed, h.at = false, true, h.at.Add(-90*time.Second)
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "look at the sheds"})
@@ -192,10 +195,8 @@ func TestRefusalOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	for _, ours := range []bool{true, false} {
 		h := hookedAgent(t)
-		h.agent.Runtime, h.at, h.agent.StateAt = "claude", time.Now().Add(-time.Hour), time.Now().Add(-2*time.Hour)
-		typed := h.at
-		dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindSkill, State: daemon.DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
-		h.deliveries = []*daemon.Delivery{dl}
+		h.at, h.agent.StateAt = time.Now().Add(-time.Hour), time.Now().Add(-2*time.Hour)
+		dl := h.typed(daemon.KindSkill, "[ref] you play con")
 		prompt := map[string]any{"prompt": "look at the sheds"}
 		if ours {
 			prompt["prompt"] = dl.Text + "look at the sheds"
@@ -274,10 +275,9 @@ func TestRefusedPrompt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hookedAgent(t)
-			h.agent.Runtime = c.runtime
-			typed := h.at.Add(c.typed)
-			dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindInstruction, State: daemon.DeliveryTyped, TypedAt: &typed, Way: c.way, Text: "[ref] hand over", Nonce: "[ref]"}
-			h.deliveries, h.handoff = []*daemon.Delivery{dl}, &daemon.Handoff{ID: 1, Phase: daemon.Instructing, DeliveryID: &dl.ID}
+			dl, typed := h.typed(daemon.KindInstruction, "[ref] hand over"), h.at.Add(c.typed)
+			h.agent.Runtime, dl.Way, dl.TypedAt = c.runtime, c.way, &typed
+			h.handoff = &daemon.Handoff{ID: 1, Phase: daemon.Instructing, DeliveryID: &dl.ID}
 			prompt := fields{"prompt": dl.Text}
 			for k, v := range c.prompt {
 				prompt[k] = v

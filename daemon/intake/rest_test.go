@@ -42,9 +42,7 @@ func TestWhoMayGoOn(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": false, "omp": false} {
 		rt, err := catalog.For(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := agents.MayGoOn(&rt.Can); got != want {
 			t.Errorf("%s: may go on %t", name, got)
 		}
@@ -69,35 +67,35 @@ func TestBlockedStopEndsNothing(t *testing.T) {
 	}
 }
 
-// TestPromptInATurnThatNoHookTold: a prompt that was queued begins a turn of an id that no hook has told. Another hook blocks the Stop of
-// that turn, and a person types on: the prompt is queued in that turn, which is not over.
-func TestPromptInATurnThatNoHookTold(t *testing.T) {
+// TestPromptBehindAStop: another hook may have blocked a Stop. A prompt that says the turn of that Stop is queued in it, and the turn is not
+// over; another one begins a turn. It is the same if a prompt that was queued has begun a turn of which no hook has told, and below the
+// dialog of a sub-agent.
+func TestPromptBehindAStop(t *testing.T) {
 	t.Parallel()
-	for id, over := range map[string]bool{"second": false, "third": true} {
-		h := hookedAgent(t)
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "first"})
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "Write the document", "prompt_id": "first"})
-		h.takes("Stop", map[string]any{"prompt_id": "first"})
-		h.takes("Stop", map[string]any{"prompt_id": "second"})
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
-		if a := h.agent; agents.EndsTurn(a) == over || a.TurnPromptID != id {
-			t.Errorf("prompt in turn %s: turn %q, ends since %v", id, a.TurnPromptID, a.StopCameAt)
-		}
-	}
-}
-
-// TestPromptBelowADialogAfterAStop: another hook holds the Stop of a turn, and the dialog of a sub-agent stands meanwhile. A prompt that is
-// typed below it is queued in that turn.
-func TestPromptBelowADialogAfterAStop(t *testing.T) {
-	t.Parallel()
-	for id, over := range map[string]bool{"p": false, "q": true, "": true} {
+	for _, c := range []struct {
+		stops  []string // the turns of the Stops
+		dialog bool
+		prompt string
+		begins bool
+	}{
+		{[]string{"p"}, false, "q", true}, {[]string{"p"}, false, "p", false},
+		{[]string{"p", "second"}, false, "third", true}, {[]string{"p", "second"}, false, "second", false},
+		{[]string{"p"}, true, "q", true}, {[]string{"p"}, true, "", true}, {[]string{"p"}, true, "p", false},
+	} {
 		h := hookedAgent(t)
 		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
-		h.takes("Stop", map[string]any{"prompt_id": "p"})
-		h.agent.Be(daemon.Waiting, h.at)
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
-		if a := h.agent; agents.EndsTurn(a) == over {
-			t.Errorf("prompt in turn %q: ends since %v", id, a.StopCameAt)
+		if len(c.stops) > 1 {
+			h.takes("UserPromptSubmit", map[string]any{"prompt": "Write the document", "prompt_id": "p"})
+		}
+		for _, id := range c.stops {
+			h.takes("Stop", map[string]any{"prompt_id": id})
+		}
+		if c.dialog {
+			h.agent.Be(daemon.Waiting, h.at)
+		}
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": c.prompt})
+		if a := h.agent; agents.EndsTurn(a) == c.begins || c.prompt != "" && a.TurnPromptID != c.prompt || !c.dialog && a.WorkDone() {
+			t.Errorf("%+v: turn %q, ends since %v, work done %t", c, a.TurnPromptID, a.StopCameAt, a.WorkDone())
 		}
 	}
 }
@@ -109,8 +107,7 @@ func TestBlockedStopOfAHandoff(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		for _, seen := range []bool{true, false} {
 			h := hookedAgent(t)
-			dl := &daemon.Delivery{ID: 4, AgentID: h.agent.ID, Kind: daemon.KindInstruction, State: daemon.DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] write it", Nonce: "[ref]"}
-			h.deliveries = []*daemon.Delivery{dl}
+			dl := h.typed(daemon.KindInstruction, "[ref] write it")
 			if told {
 				h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text, "prompt_id": "p"})
 			} else {
@@ -133,21 +130,6 @@ func TestBlockedStopOfAHandoff(t *testing.T) {
 			if a := h.agent; a.WorkStop != h.id || a.HandingOver {
 				t.Errorf("told %t, seen at rest %t: the next turn ended no work, handing over %t", told, seen, a.HandingOver)
 			}
-		}
-	}
-}
-
-// TestPromptAfterAStopBeginsATurn: a prompt that comes before the runtime was seen at rest is not taken for one that was queued in
-// the turn that has ended, unless it says that it was.
-func TestPromptAfterAStopBeginsATurn(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[string]bool{"q": true, "p": false} {
-		h := hookedAgent(t)
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
-		h.takes("Stop", map[string]any{"prompt_id": "p"})
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
-		if a := h.agent; (a.StopCameAt == nil) != want || a.TurnPromptID != id || a.WorkDone() {
-			t.Errorf("prompt %s: turn %q, ends since %v, work done %t", id, a.TurnPromptID, a.StopCameAt, a.WorkDone())
 		}
 	}
 }

@@ -77,9 +77,7 @@ func TestSweepReadsOnlyRowsThatHaveChanged(t *testing.T) {
 	sweep := func() int {
 		t.Helper()
 		s.whole = nil
-		if err := d.sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.sweep(t.Context()))
 		clear(woken)
 		for _, key := range d.Lanes.Woken() {
 			woken[key] = true

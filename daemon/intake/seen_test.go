@@ -70,9 +70,7 @@ func TestLateReminderOfADialog(t *testing.T) {
 		sight.NoteAnswered(d.Sight, 3, now)
 		a := &daemon.Agent{ID: 3, State: daemon.Working, StateAt: now, RegisteredAt: &now}
 		p, err := hooks.Parse(hooks.Notification, []byte(`{"notification_type":"permission_prompt","message":"Claude needs your permission"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		answered := engine.Question{Answered: a.ID}
 		step := hookStep{Facts: *d.Facts(), p: p, in: daemon.HookInput{Key: "k", At: now.Add(after)}, tx: daemon.HookTx{HookID: 1, Agent: a}}
 		step.Answers[answered] = lookFor(t.Context(), d, tmux.Process{}, answered)

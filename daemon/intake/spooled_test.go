@@ -79,9 +79,7 @@ func stopOf(launch string, n int) hooks.Envelope {
 func spoolUp(t *testing.T, d *Daemon, list ...hooks.Envelope) {
 	t.Helper()
 	for _, e := range list {
-		if err := d.Spool.Put(e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Spool.Put(e))
 	}
 }
 
@@ -127,9 +125,7 @@ func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	s := &spoolStore{fails: errors.New("the database is away")}
 	d := spoolDaemon(t, s)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(d.Data.Spool()), 0o700), os.WriteFile(d.Data.Spool(), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(d.Data.Spool()), 0o700), os.WriteFile(d.Data.Spool(), nil, 0o600)))
 	replay := func() {
 		t.Helper()
 		if err := d.replaySpool(t.Context()); err != nil {
@@ -149,13 +145,9 @@ func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	if len(s.told) != 1 || !strings.Contains(s.told[0], "spool_unreadable") || !strings.Contains(s.told[0], "ls -ld") {
 		t.Errorf("told %q", s.told)
 	}
-	if err := os.Remove(d.Data.Spool()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(d.Data.Spool()))
 	replay()
-	if err := os.WriteFile(d.Data.Spool(), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.Data.Spool(), nil, 0o600))
 	replay()
 	if len(s.told) != 2 {
 		t.Errorf("told %q of what happened twice", s.told)
@@ -169,9 +161,7 @@ func TestUnreadableSpoolFileIsToldOf(t *testing.T) {
 	d := spoolDaemon(t, s)
 	spoolUp(t, d, stopOf("a", 1))
 	name := filepath.Join(d.Data.Spool(), "00000000000000000000-cut.json")
-	if err := os.WriteFile(name, []byte(`{"key":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, []byte(`{"key":`), 0o600))
 	if err := d.replaySpool(t.Context()); err == nil {
 		t.Error("replayed, and nobody was told")
 	}

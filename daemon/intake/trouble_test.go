@@ -49,13 +49,9 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	h.id++
 	h.at = h.at.Add(time.Minute)
 	body, err := json.Marshal(fields)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	p, err := hooks.Parse(name, body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	step := hookStep{Facts: h.facts(), own: h.own, p: p, in: daemon.HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, tx: daemon.HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
 	out := step.decide()
 	if !out.Applied {
@@ -229,9 +225,7 @@ func TestPromptFromTheSpoolAfterItsEnd(t *testing.T) {
 	}{{true, -time.Second, daemon.Idle}, {true, time.Second, daemon.Working}, {false, -time.Second, daemon.Working}} {
 		a := *hookedAgent(t).agent
 		p, err := hooks.Parse("UserPromptSubmit", []byte(`{"prompt":"build","prompt_id":"p"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		d := New(engine.Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		step := hookStep{Facts: *d.Facts(), p: p, in: daemon.HookInput{Key: "k", PID: 7, At: a.StateAt.Add(c.at), Replayed: c.replayed}, tx: daemon.HookTx{HookID: 9, Agent: &a}}
 		if out := step.decide(); !out.Applied || a.State != c.want || a.LastPrompt != 9 || a.TurnPromptID != "p" {

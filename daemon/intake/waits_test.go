@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sight"
@@ -21,16 +20,6 @@ func TestWaitsForReadsAsItIsWritten(t *testing.T) {
 	p := hooks.Payload{ToolName: "Bash", ToolInput: []byte(`{"command": "rm \u202e-rf\u2069 /\u061csrv\n\u001b[2J; ls 👩\u200d💻"}`)}
 	if got, want := waitsFor(p), "permission for Bash: rm -rf /srv [2J; ls 👩\u200d💻"; got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestNamesReadAsTheyAreWritten: an agent's name can have no character that changes the direction of writing.
-func TestNamesReadAsTheyAreWritten(t *testing.T) {
-	t.Parallel()
-	for name, good := range map[string]bool{"parser \u202enoitcudorp": false, "a\u2066b": false, "a\u200eb": false, "שלום 👩\u200d💻": true} {
-		if err := daemon.CheckLine("name", name, agents.MaxName); (err == nil) != good {
-			t.Errorf("%q: %v", name, err)
-		}
 	}
 }
 

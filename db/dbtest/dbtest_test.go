@@ -87,9 +87,7 @@ func TestClusterMayBeKilled(t *testing.T) {
 	t.Parallel()
 	c := dbtest.Cluster(t)
 	killed := c.PID()
-	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(killed, syscall.SIGKILL))
 	wardentest.Eventually(t, "a server after the killed one", func() bool {
 		return c.Ensure(t.Context()) == nil && c.PID() != killed
 	})
@@ -106,17 +104,11 @@ func TestAKilledProcessLeavesNothing(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAKilledProcessLeavesNothing$")
 	cmd.Env = append(os.Environ(), victim+"=1", dbtest.URLVariable+"=")
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stdin.Close()
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	dir, ok := strings.CutPrefix(strings.TrimSpace(line), "cluster ")
 	if killErr := cmd.Process.Kill(); killErr != nil {
@@ -134,9 +126,7 @@ func TestAKilledProcessLeavesNothing(t *testing.T) {
 
 func beVictim(t *testing.T) {
 	config, err := pgx.ParseConfig(dbtest.New(t, migrate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fmt.Println("cluster", filepath.Dir(config.Host))
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends if the parent test is killed
 }
@@ -144,9 +134,15 @@ func beVictim(t *testing.T) {
 func connect(t *testing.T, connString string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), connString)
+	must(t, err)
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close(context.Background()) })
-	return conn
 }

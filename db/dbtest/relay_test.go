@@ -26,18 +26,14 @@ func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
 
 func answer[T any](t *testing.T, conn *pgx.Conn, sql string) (v T) {
 	t.Helper()
-	if err := conn.QueryRow(t.Context(), sql).Scan(&v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.QueryRow(t.Context(), sql).Scan(&v))
 	return v
 }
 
 // hangUp ends a client as a crash does: it sends the server no goodbye.
 func hangUp(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	if err := conn.PgConn().Conn().Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.PgConn().Conn().Close())
 }
 
 // succeed returns a client that got the session with this process id, once it is free.
@@ -138,9 +134,7 @@ func TestRelayCancels(t *testing.T) {
 	wardentest.Eventually(t, "the query", func() bool {
 		return answer[bool](t, other, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())")
 	})
-	if err := conn.PgConn().CancelRequest(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.PgConn().CancelRequest(t.Context()))
 	select {
 	case err := <-got:
 		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "57014" {
@@ -166,9 +160,7 @@ func TestRelayReportsTheServersEnd(t *testing.T) {
 	}
 	end(first.PgConn().PID())
 	wire := first.PgConn().Conn()
-	if err := wire.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, wire.SetReadDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.Copy(io.Discard, wire); err != nil {
 		t.Errorf("the end of a session does not close the connection of its client: %v", err)
 	}

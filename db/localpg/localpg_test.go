@@ -59,9 +59,7 @@ func TestStopsBesideAFork(t *testing.T) {
 	dir := cluster(t)
 	c := start(t, dir)
 	forked, err := syscall.Dup(int(c.lock.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = syscall.Close(forked) })
 	stop(t, c)
 	start(t, dir)
@@ -78,9 +76,7 @@ func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
 	if c.PID() != pid {
 		t.Errorf("server %d, want the adopted %d", c.PID(), pid)
 	}
-	if got := ask[int](t, c, "SELECT 1"); got != 1 {
-		t.Error("the adopted server does not answer")
-	}
+	answers(t, c)
 	stop(t, c)
 	if c.belongs(pid) {
 		t.Error("the adopted server runs after Stop")
@@ -93,20 +89,14 @@ func TestAdoptsAServerThatIsStopping(t *testing.T) {
 	process, ready := startDaemon(t, dir)
 	pid := ready()
 	kill(t, process)
-	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if got := ask[int](t, start(t, dir), "SELECT 1"); got != 1 {
-		t.Error("no server after one that was stopping")
-	}
+	must(t, syscall.Kill(pid, syscall.SIGINT))
+	answers(t, start(t, dir))
 }
 
 func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	t.Parallel()
 	c, err := Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}) // with sync, so that committed rows survive
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stop(t, c)
 	run(t, c, "CREATE TABLE load (n serial, filler text)")
 	committed := make(chan int, 1)
@@ -132,9 +122,7 @@ func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	crashed := c.PID()
 	crash(t, c)
 
-	if err := c.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Ensure(t.Context()))
 	if c.PID() == crashed {
 		t.Error("the process id is still that of the killed server")
 	}
@@ -155,23 +143,17 @@ func TestStartsOverAStaleLockFile(t *testing.T) {
 	for name, pid := range map[string]int{"live": live, "zombie": zombie, "ourselves": os.Getpid()} {
 		crash(t, c)
 		text, err := os.ReadFile(c.lockFile())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, rest, _ := strings.Cut(string(text), "\n")
 		for _, lock := range []string{c.lockFile(), c.socket() + ".lock"} {
-			if err := os.WriteFile(lock, []byte(strconv.Itoa(pid)+"\n"+rest), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(lock, []byte(strconv.Itoa(pid)+"\n"+rest), 0o600))
 		}
 		if err := c.Ensure(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	crash(t, c)
-	if err := os.Truncate(c.lockFile(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(c.lockFile(), 0))
 	if err := c.Ensure(t.Context()); err != nil {
 		t.Errorf("empty lock file: %v", err)
 	}
@@ -184,12 +166,8 @@ func TestSweepsAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	half := filepath.Join(dir, "init-1234", "data")
-	if err := os.MkdirAll(half, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(half, 0o711))
+	must(t, os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600))
 	process, _ := startDaemon(t, dir)
 	wardentest.Eventually(t, "initdb at work", func() bool {
 		files, _ := filepath.Glob(filepath.Join(dir, "init-*", "data", "base", "1", "*"))
@@ -199,9 +177,7 @@ func TestSweepsAHalfMadeCluster(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("data/ exists before it is whole: %v", err)
 	}
-	if got := ask[int](t, start(t, dir), "SELECT 1"); got != 1 {
-		t.Error("no server")
-	}
+	answers(t, start(t, dir))
 	if _, err := os.Stat(filepath.Dir(half)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the half-made cluster is still there: %v", err)
 	}
@@ -210,16 +186,12 @@ func TestSweepsAHalfMadeCluster(t *testing.T) {
 func TestReachesALongSocketPath(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), strings.Repeat("quite'long/", 15))
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o711))
 	c := start(t, dir)
 	if len(c.socket()) < 150 {
 		t.Fatalf("not a long path: %s", c.socket())
 	}
-	if got := ask[int](t, c, "SELECT 1"); got != 1 {
-		t.Error("no answer")
-	}
+	answers(t, c)
 }
 
 func TestRefusesAnotherMajorVersion(t *testing.T) {
@@ -228,15 +200,11 @@ func TestRefusesAnotherMajorVersion(t *testing.T) {
 	version := filepath.Join(dir, "data", "PG_VERSION")
 	canary := filepath.Join(dir, "data", "canary")
 	for _, path := range []string{version, canary} {
-		if err := os.WriteFile(path, []byte("9\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("9\n"), 0o600))
 	}
 	before := list(t, filepath.Join(dir, "data"))
 	bin, err := FindBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = Start(t.Context(), Config{Dir: dir})
 	if !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "PostgreSQL 9 ") || !strings.Contains(err.Error(), bin.Version) {
 		t.Errorf("error: %v", err)
@@ -250,16 +218,10 @@ func TestRefusesAForeignFolder(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	holiday := filepath.Join(dir, "data", "holiday.jpg")
-	if err := os.MkdirAll(filepath.Dir(holiday), 0o711); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(holiday, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(holiday), 0o711))
+	must(t, os.WriteFile(holiday, nil, 0o600))
 	if os.Geteuid() == 0 { // otherwise the folder is refused because it belongs to root
-		if err := os.Chown(filepath.Dir(holiday), 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(filepath.Dir(holiday), 65534, 65534))
 	}
 	if _, err := Start(t.Context(), Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("error: %v", err)
@@ -272,9 +234,7 @@ func TestRefusesAForeignFolder(t *testing.T) {
 func TestNamesTheFolderThatBars(t *testing.T) {
 	t.Parallel()
 	barring := filepath.Dir(folder(t))
-	if err := os.Chmod(barring, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(barring, 0o700))
 	dir := filepath.Join(barring, "data", "postgres")
 	stranger := account{name: "stranger", uid: 4242, gid: 4242, switched: true}
 	if got := stranger.barredBy(dir); got != barring {
@@ -311,9 +271,7 @@ func TestRefusesASecondStarter(t *testing.T) {
 func TestSettingsOfTheCallerWin(t *testing.T) {
 	t.Parallel()
 	c, err := Start(t.Context(), Config{Dir: cluster(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stop(t, c)
 	if got := ask[string](t, c, "SHOW max_connections"); got != "77" {
 		t.Errorf("max_connections is %s", got)
@@ -347,9 +305,7 @@ func TestBrokenServerIsNotMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, program := range []string{"initdb", "postgres"} {
-		if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\nexit 3\n"), 0o700))
 	}
 	_, err := find(dir, account{}, 0)
 	if err == nil || errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), dir+"/postgres --version: exit status 3") {
@@ -370,8 +326,6 @@ func list(t *testing.T, dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }

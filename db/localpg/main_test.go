@@ -54,16 +54,10 @@ func startDaemon(t *testing.T, dir string, env ...string) (process *os.Process, 
 	cmd.Env = append(append(os.Environ(), daemonDir+"="+dir), env...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
 		_ = cmd.Process.Kill()
@@ -83,9 +77,7 @@ func startDaemon(t *testing.T, dir string, env ...string) (process *os.Process, 
 
 func kill(t *testing.T, process *os.Process) {
 	t.Helper()
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, process.Kill())
 	if _, err := process.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,16 +87,12 @@ func kill(t *testing.T, process *os.Process) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "uspg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		sweep(filepath.Join(dir, "postgres"))
 		os.RemoveAll(dir)
 	})
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o711))
 	return filepath.Join(dir, "postgres")
 }
 
@@ -112,9 +100,7 @@ func folder(t *testing.T) string {
 func cluster(t *testing.T) string {
 	t.Helper()
 	made, err := firstCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := folder(t)
 	if out, err := exec.Command("cp", "-a", made, dir).CombinedOutput(); err != nil { // with its owners
 		t.Fatalf("copy of a cluster: %v: %s", err, out)
@@ -151,9 +137,7 @@ func start(t *testing.T, dir string) *Cluster {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	c, err := Start(ctx, Config{Dir: dir, NoSync: true, Log: logger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { stop(t, c) })
 	return c
 }
@@ -172,14 +156,10 @@ func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.O
 func connect(t *testing.T, c *Cluster) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig(c.ConnString())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Configure(config)
 	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
@@ -200,6 +180,13 @@ func ask[T any](t *testing.T, c *Cluster, sql string) T {
 	return askOn[T](t, conn, sql)
 }
 
+func answers(t *testing.T, c *Cluster) {
+	t.Helper()
+	if got := ask[int](t, c, "SELECT 1"); got != 1 {
+		t.Errorf("the server answers %d", got)
+	}
+}
+
 func askOn[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 	t.Helper()
 	var answer T
@@ -213,8 +200,14 @@ func askOn[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 func crash(t *testing.T, c *Cluster) {
 	t.Helper()
 	pid := c.PID()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	wardentest.Eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	wardentest.Eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
 }

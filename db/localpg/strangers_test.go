@@ -15,9 +15,7 @@ func stranger(t *testing.T, c *Cluster, name string, args ...string) int {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential()}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

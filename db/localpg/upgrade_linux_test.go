@@ -11,14 +11,10 @@ func TestReplacesAnUpgradedServer(t *testing.T) {
 	t.Parallel()
 	dir := cluster(t)
 	installed, err := FindBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Not called "bin": then PostgreSQL would look for its libraries beside it.
 	bin := filepath.Join(filepath.Dir(dir), "programs")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(bin, 0o755))
 	for _, program := range []string{"initdb", "postgres"} {
 		copyProgram(t, installed.Path(program), filepath.Join(bin, program))
 	}
@@ -27,14 +23,10 @@ func TestReplacesAnUpgradedServer(t *testing.T) {
 	kill(t, process)
 	upgrade := filepath.Join(bin, "upgrade")
 	copyProgram(t, installed.Path("postgres"), upgrade)
-	if err := os.Rename(upgrade, filepath.Join(bin, "postgres")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(upgrade, filepath.Join(bin, "postgres")))
 
 	c, err := Start(t.Context(), Config{Dir: dir, BinDir: bin, NoSync: true, Log: logger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stop(t, c)
 	if c.PID() == pid {
 		t.Error("adopted a server whose program is gone from the disk")
@@ -44,18 +36,12 @@ func TestReplacesAnUpgradedServer(t *testing.T) {
 func copyProgram(t *testing.T, from, to string) {
 	t.Helper()
 	source, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer source.Close()
 	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.Copy(target, source); err != nil {
 		t.Fatal(err)
 	}
-	if err := target.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, target.Close())
 }

@@ -89,9 +89,7 @@ func (s suite) catOf(t *testing.T, spec tmux.Spec) tmux.PaneInfo {
 	// Alone, cat closes its terminal before it exits, and tmux sometimes ends it with a hangup in between.
 	spec.Dir, spec.Argv = "/", []string{"sh", "-c", "cat; exit 0"}
 	pane, err := s.Spawn(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.mustPaste(t, pane.Ref, "ready")
 	s.waitScreen(t, pane.Ref, "ready\nready")
 	return pane
@@ -107,9 +105,7 @@ func (s suite) waitScreen(t *testing.T, ref tmux.Ref, want string) string {
 	})
 	Eventually(t, fmt.Sprintf("the screen shows %q", want), func() bool {
 		screens, err := s.Capture(t.Context(), 0, false, ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		screen = screens[ref.Pane]
 		return strings.Contains(screen, want)
 	})
@@ -132,7 +128,13 @@ func (s suite) waitDead(t *testing.T, ref tmux.Ref) tmux.PaneInfo {
 // mustPaste pastes a line and presses Enter.
 func (s suite) mustPaste(t *testing.T, ref tmux.Ref, text string) {
 	t.Helper()
-	if err := s.Paste(t.Context(), ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
+	must(t, s.Paste(t.Context(), ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -166,16 +168,12 @@ func textSanitized(t *testing.T, s suite) {
 
 func keysAround(t *testing.T, s suite) {
 	pane := s.cat(t, "a")
-	if err := s.Paste(t.Context(), pane.Ref, "draft", tmux.PasteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Paste(t.Context(), pane.Ref, "draft", tmux.PasteOptions{}))
 	err := s.Paste(t.Context(), pane.Ref, "text", tmux.PasteOptions{
 		Before: []tmux.Key{tmux.CtrlU},
 		After:  []tmux.Key{tmux.Enter},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if screen := s.waitScreen(t, pane.Ref, "text\ntext"); strings.Contains(screen, "draft") {
 		t.Errorf("got %q, want no draft", screen)
 	}
@@ -186,9 +184,7 @@ func pastedOnce(t *testing.T, s suite) {
 	once := func(ref tmux.Ref, text, token string) error {
 		return s.Paste(t.Context(), ref, text, tmux.PasteOptions{Once: token, After: []tmux.Key{tmux.Enter}})
 	}
-	if err := once(pane.Ref, "one", "delivery-1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, once(pane.Ref, "one", "delivery-1"))
 	s.waitScreen(t, pane.Ref, "one\none")
 	wantErr(t, "the second time", once(pane.Ref, "one", "delivery-1"), tmux.ErrOnce)
 	if err := errors.Join(once(other.Ref, "elsewhere", "delivery-1"), once(pane.Ref, "two", "delivery-2")); err != nil {
@@ -205,9 +201,7 @@ func pastedOnce(t *testing.T, s suite) {
 			t.Errorf("token %q: got %v, want an error", token, err)
 		}
 	}
-	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlD); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), pane.Ref, tmux.CtrlD))
 	s.waitDead(t, pane.Ref)
 	// ErrOnce is the better answer: after ErrDead a caller would believe that nothing was typed.
 	wantErr(t, "dead, typed before", once(pane.Ref, "two", "delivery-2"), tmux.ErrOnce)
@@ -241,9 +235,7 @@ func deadPane(t *testing.T, s suite) {
 	pane, living := s.cat(t, "a"), s.cat(t, "b")
 	s.mustPaste(t, pane.Ref, "last words")
 	s.waitScreen(t, pane.Ref, "last words\nlast words")
-	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlD); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), pane.Ref, tmux.CtrlD))
 	if dead := s.waitDead(t, pane.Ref); dead.DeadStatus == nil || *dead.DeadStatus != 0 || dead.DeadSignal != nil {
 		t.Errorf("got %+v, want status 0", dead)
 	}
@@ -258,9 +250,7 @@ func deadPane(t *testing.T, s suite) {
 
 func deadBySignal(t *testing.T, s suite) {
 	pane := s.cat(t, "a")
-	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlC); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), pane.Ref, tmux.CtrlC))
 	// tmux 3.2 does not know the signal, and reports nothing.
 	if dead := s.waitDead(t, pane.Ref); dead.DeadSignal == nil || *dead.DeadSignal != 2 || dead.DeadStatus != nil {
 		t.Errorf("got %+v, want signal 2", dead)
@@ -310,9 +300,7 @@ func anotherPane(t *testing.T, s suite) {
 func killed(t *testing.T, s suite) {
 	pane, other := s.cat(t, "a"), s.cat(t, "b")
 	for range 2 {
-		if err := s.Kill(t.Context(), pane.Ref); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Kill(t.Context(), pane.Ref))
 	}
 	_, err := s.Inspect(t.Context(), pane.Ref)
 	wantErr(t, "inspect", err, tmux.ErrGone)

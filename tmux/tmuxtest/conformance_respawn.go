@@ -11,9 +11,7 @@ import (
 func (s suite) gone(t *testing.T, session string) tmux.PaneInfo {
 	t.Helper()
 	pane := s.cat(t, session)
-	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlD); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), pane.Ref, tmux.CtrlD))
 	return s.waitDead(t, pane.Ref)
 }
 
@@ -36,9 +34,7 @@ func takenOnce(t *testing.T, s suite) {
 		t.Error("a program was started in a directory that is not there")
 	}
 	pane, err := s.Respawn(t.Context(), at, next("heir"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if pane.Ref != dead.Ref || pane.Mark != "mark-heir" || pane.Session != "heir" || pane.Dead || pane.PID == dead.PID {
 		t.Errorf("got %+v after %+v", pane, dead)
 	}
@@ -66,9 +62,7 @@ func closedPlace(t *testing.T, s suite) {
 	at := tmux.Place{Ref: pane.Ref, Mark: pane.Mark, Close: true}
 	_, err := s.Respawn(t.Context(), at, next("x"))
 	wantErr(t, "a program runs", err, tmux.ErrChanged)
-	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlD); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), pane.Ref, tmux.CtrlD))
 	s.waitDead(t, pane.Ref)
 	at.Close = false
 	_, err = s.Respawn(t.Context(), at, next("x"))
@@ -88,9 +82,7 @@ func successorLeftAlone(t *testing.T, s suite) {
 	before := tmux.Sight{Mark: old.Mark}
 	wantErr(t, "dead", s.Press(t.Context(), old.Ref, before, tmux.CtrlD), tmux.ErrDead)
 	heir, err := s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: old.Mark}, next("heir"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantErr(t, "press", s.Press(t.Context(), old.Ref, before, tmux.CtrlD), tmux.ErrGone)
 	wantErr(t, "type", s.Type(t.Context(), old.Ref, before, "wrong"), tmux.ErrGone)
 	wantErr(t, "paste", s.Paste(t.Context(), old.Ref, "wrong", tmux.PasteOptions{If: before, Once: "wrong", After: []tmux.Key{tmux.CtrlD}}), tmux.ErrGone)
@@ -103,21 +95,13 @@ func successorLeftAlone(t *testing.T, s suite) {
 		}
 	}
 	now := tmux.PasteOptions{If: tmux.Sight{Mark: heir.Mark}, Once: "wrong"} // the token was not noted above
-	if err := s.Paste(t.Context(), heir.Ref, "right", now); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Type(t.Context(), heir.Ref, now.If, " and"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Press(t.Context(), heir.Ref, now.If, tmux.Enter); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Paste(t.Context(), heir.Ref, "right", now))
+	must(t, s.Type(t.Context(), heir.Ref, now.If, " and"))
+	must(t, s.Press(t.Context(), heir.Ref, now.If, tmux.Enter))
 	if screen := s.waitScreen(t, heir.Ref, "right and\nright and"); strings.Contains(screen, "wrong") {
 		t.Errorf("something was typed before: %q", screen)
 	}
-	if err := s.KillMarked(t.Context(), heir.Ref, heir.Mark); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.KillMarked(t.Context(), heir.Ref, heir.Mark))
 	_, err = s.Inspect(t.Context(), heir.Ref)
 	wantErr(t, "killed", err, tmux.ErrGone)
 }

@@ -38,9 +38,7 @@ func changedPane(t *testing.T, s suite) {
 		wantErr(t, what+": paste", err, tmux.ErrChanged)
 	}
 	once := tmux.PasteOptions{If: good, Once: "delivery-1", After: []tmux.Key{tmux.Enter}}
-	if err := s.Paste(t.Context(), pane.Ref, "right", once); err != nil { // the token was not noted above
-		t.Fatal(err)
-	}
+	must(t, s.Paste(t.Context(), pane.Ref, "right", once)) // the token was not noted above
 	if screen := s.waitScreen(t, pane.Ref, "right\nright"); strings.Contains(screen, "wrong") {
 		t.Errorf("something was typed before: %q", screen)
 	}
@@ -90,9 +88,7 @@ func typedAsKeys(t *testing.T, s suite) {
 	pane := s.cat(t, "typed")
 	all := ""
 	for _, text := range []string{"Enter", " rm x;", ";", "'q' \"d\" $HOME ~ #{pid} \\", "%1", "-l", "für 日本 ❯", "C-c"} {
-		if err := s.Type(t.Context(), pane.Ref, tmux.Sight{}, text); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Type(t.Context(), pane.Ref, tmux.Sight{}, text))
 		all += text
 		s.waitScreen(t, pane.Ref, all)
 	}
@@ -106,9 +102,7 @@ func typedAsKeys(t *testing.T, s suite) {
 	for what, ref := range strangers(pane.Ref) {
 		wantErr(t, what, s.Type(t.Context(), ref, tmux.Sight{}, "wrong"), tmux.ErrGone)
 	}
-	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlU, tmux.CtrlD); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Keys(t.Context(), pane.Ref, tmux.CtrlU, tmux.CtrlD))
 	s.waitDead(t, pane.Ref)
 	wantErr(t, "a dead pane", s.Type(t.Context(), pane.Ref, tmux.Sight{}, "wrong"), tmux.ErrDead)
 }

@@ -29,9 +29,7 @@ func TestVictim(t *testing.T) {
 	for _, script := range []string{"sleep 1000", "trap '' TERM HUP; while :; do sleep 1000; done"} {
 		cmd := exec.Command("/bin/sh", "-c", script)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		fmt.Println("left", cmd.Process.Pid, dir)
 	}
 	fmt.Println("left all", os.Getpid())
@@ -50,13 +48,9 @@ func start(t *testing.T, cmd *exec.Cmd) left {
 	t.Helper()
 	cmd.Env = append(os.Environ(), victim+"=1")
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	var l left
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		var pid int
@@ -100,9 +94,7 @@ func TestAKilledTestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$")
 	l := start(t, cmd)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	l.wantNothing(t)
 }
@@ -112,9 +104,7 @@ func TestAKilledGoCommandLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-run=^TestVictim$", "-v", ".")
 	l := start(t, cmd)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	l.wantNothing(t)
 }
@@ -123,16 +113,12 @@ func TestAKilledGoCommandLeavesNothing(t *testing.T) {
 func TestEndLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	w, err := warden.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	removed, watched, other := t.TempDir(), t.TempDir(), t.TempDir()
 	alive := func(dir string) *exec.Cmd {
 		cmd := exec.Command("sleep", "1000")
 		cmd.Env = []string{"SOME=" + dir + "/below"}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
@@ -141,13 +127,9 @@ func TestEndLeavesTheRest(t *testing.T) {
 	}
 	a, b, c := alive(removed), alive(watched), alive(other)
 	for _, dir := range []string{removed, watched} {
-		if err := w.Watch(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Watch(dir))
 	}
-	if err := os.Remove(removed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(removed))
 	w.End()
 	if gone(a.Process.Pid) || !gone(b.Process.Pid) || gone(c.Process.Pid) {
 		t.Errorf("ended: of the removed folder %t, of the watched one %t, of another %t; want the second alone",
@@ -164,13 +146,19 @@ func TestEndLeavesTheRest(t *testing.T) {
 func TestWatchRefusesPaths(t *testing.T) {
 	t.Parallel()
 	w, err := warden.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.End()
 	for _, dir := range []string{"", "/", "relative", "/tmp/a b", "/tmp/*", "/tmp/a\n/etc", "//"} {
 		if w.Watch(dir) == nil {
 			t.Errorf("%q is watched", dir)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -153,9 +153,7 @@ func TestRepositoryMoved(t *testing.T) {
 	r.at(path).Commit(time.Now())
 	r.at(path).Write("late", "1\n")
 	old, moved := r.Dir, r.Dir+"-moved here"
-	if err := os.Rename(old, moved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(old, moved))
 	removal := worktree.Removal{Place: worktree.Place{Path: path, Base: "main"}, Dir: old, Branch: "new", Ref: "refs/understudy/removed/7", Force: true}
 	if out, err := newKeeper().Remove(t.Context(), removal); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
 		t.Errorf("not repaired: %+v, %v", out, err)
@@ -182,30 +180,22 @@ func TestRepositoryMoved(t *testing.T) {
 	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err != nil || !strings.Contains(kept, "(late)") {
 		t.Errorf("a pipeline's: %q, %v", kept, err)
 	}
-	if err := os.Mkdir(old, 0o755); err != nil { // another repository stands there now
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(old, 0o755)) // another repository stands there now
 	r.at(old).Git("init", "-q")
 	out, err := newKeeper().Remove(t.Context(), removal)
 	if err != nil || out.Kept != "" || !out.Ref || !absent(path) || r.says("for-each-ref", "refs/understudy") == "" {
 		t.Errorf("removed: %+v, %v", out, err)
 	}
-	if err := os.RemoveAll(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(old))
 	back := worktree.Spec{Dir: old, Branch: "new", Path: path, Kept: removal.Ref}
 	if _, err := newKeeper().Make(t.Context(), back); err == nil || !strings.Contains(err.Error(), "ln -s NEW "+old) {
 		t.Errorf("brought back: %v", err)
 	}
-	if err := os.Symlink(moved, old); err != nil { // as the sentence says
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(moved, old)) // as the sentence says
 	if _, err := newKeeper().Make(t.Context(), back); err != nil {
 		t.Error(err)
 	}
-	if b, err := os.ReadFile(path + "/late"); string(b) != "2\n" {
-		t.Errorf("late: %q, %v", b, err)
-	}
+	r.at(path).holds("late", "2\n")
 	os.Remove(old)
 	r.at(path).Remove("late")
 	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept != "" || out.Repository != moved {

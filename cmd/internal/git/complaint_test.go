@@ -46,9 +46,7 @@ func TestCauseIsQuoted(t *testing.T) {
 	r.Write("x.bin", "1\n")
 	r.Commit(time.Now())
 	home := t.TempDir()
-	if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"lfs\"]\n\tprocess = git-lfs-that-is-missing filter-process\n\trequired = true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(home+"/.gitconfig", []byte("[filter \"lfs\"]\n\tprocess = git-lfs-that-is-missing filter-process\n\trequired = true\n"), 0o600))
 	_, err := newTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}).Add(t.Context(), r.Dir, "new", path)
 	if err == nil || !strings.Contains(err.Error(), "git-lfs-that-is-missing: ") || !strings.Contains(err.Error(), "not found") || !absent(path) || r.says("branch", "--list", "new") != "" {
 		t.Errorf("without the filter: %v", err)

@@ -20,9 +20,7 @@ import (
 func (r repo) began(t *testing.T) worktree.Base {
 	t.Helper()
 	base, err := NewDiffer(cmdtest.GitTestEnv()).Begin(t.Context(), r.Dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base
 }
 
@@ -32,9 +30,7 @@ func (r repo) differs(t *testing.T, q worktree.DiffQuery) worktree.Diff {
 		q.Dir = r.Dir
 	}
 	diff, err := NewDiffer(cmdtest.GitTestEnv()).Diff(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return diff
 }
 
@@ -111,15 +107,9 @@ func TestDiffSinceTheBase(t *testing.T) {
 	r.Write("new/a\tb\n\x1b[31m\"é", "un\ndeux")
 	r.Write("staged", "-- a/x\n++ b/y\n")
 	r.Git("add", "staged")
-	if err := os.Symlink("/etc/passwd", r.Dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(r.Dir+"/fifo", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(r.Dir+"/kept", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/passwd", r.Dir+"/link"))
+	must(t, syscall.Mkfifo(r.Dir+"/fifo", 0o600))
+	must(t, os.Chmod(r.Dir+"/kept", 0o755))
 	d := r.differs(t, worktree.DiffQuery{Base: base})
 	wantTold(t, told(d, true), `modified "bin" binary 3 to 5
 modified "committed" +1 -1
@@ -203,9 +193,7 @@ func TestDiffBases(t *testing.T) {
 	}
 
 	elsewhere := t.TempDir()
-	if err := os.WriteFile(filepath.Join(elsewhere, "secret"), []byte("1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(elsewhere, "secret"), []byte("1\n"), 0o600))
 	for _, top := range []string{elsewhere, filepath.Dir(r.Dir), "/"} {
 		r.Git("config", "core.worktree", top)
 		if d, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir}); err == nil {
@@ -245,9 +233,9 @@ func TestDiffIsBounded(t *testing.T) {
 	}
 }
 
-// TestDiffRunsNothing: a repository whose configuration names programs wherever git would run one gets none of them run,
+// TestLooksRunNothing: a repository whose configuration names programs wherever git would run one gets none of them run,
 // nor any of the user's programs that its attributes choose.
-func TestDiffRunsNothing(t *testing.T) {
+func TestLooksRunNothing(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	ran, home := t.TempDir(), t.TempDir()
@@ -266,6 +254,7 @@ func TestDiffRunsNothing(t *testing.T) {
 		r.Write(name, "1\n")
 	}
 	r.Commit(time.Now().Add(-time.Minute))
+	r.signed(t, "a.c")
 	base := r.began(t)
 	missing := r.says("hash-object", "-w", "a.c") // of the promisor: see below
 	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
@@ -291,22 +280,23 @@ func TestDiffRunsNothing(t *testing.T) {
 	}
 	users := fmt.Sprintf("[filter \"users\"]\n\tclean = %s\n[diff \"users\"]\n\ttextconv = %s\n\tcommand = %[2]s\n[core]\n\tpager = %[2]s\n\tfsmonitor = %[2]s\n\texcludesFile = %s/ignored\n[diff]\n\texternal = %[2]s\n",
 		script("users-filter"), script("users-other"), home)
-	if err := errors.Join(os.WriteFile(home+"/.gitconfig", []byte(users), 0o600), os.WriteFile(home+"/ignored", []byte("*.swp\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(home+"/.gitconfig", []byte(users), 0o600), os.WriteFile(home+"/ignored", []byte("*.swp\n"), 0o600)))
 	for _, name := range names {
 		r.Write(name, "1\n2\n")
 	}
 	r.Write("sub/a", "2\n")
+	w := r.ask(worktree.Query{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
+	const asked = "modified \"a.c\" +2 -1\nmodified \"a.i\" +1 -0\nmodified \"a.p\" +1 -0\nmodified \"a.u\" +1 -0\nmodified \"a.w\" +1 -0\nuntracked \"hooks/\" +0 -0\nuntracked \"included.conf\" +0 -0\n"
+	if got := r.changed(w); got != asked || len(w.Committed) != 7 || len(w.Known) != 1 {
+		t.Errorf("changed:\n%swant:\n%scommitted %q, known %q", got, asked, w.Committed, w.Known)
+	}
 	r.Write("x.swp", "the user ignores it\n")
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_EXTERNAL_DIFF=" + script("environment"), "GIT_PAGER=" + script("environment")}
 	differ := NewDiffer(env)
 	d, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := ""
-	for _, name := range []string{"a.c", "a.i", "a.p", "a.u", "a.w"} {
+	must(t, err)
+	want := "modified \"a.c\" +2 -1\n"
+	for _, name := range []string{"a.i", "a.p", "a.u", "a.w"} {
 		want += "modified \"" + name + "\" +1 -0\n"
 	}
 	want += "untracked \"hooks/.keep\" +0 -0\nuntracked \"hooks/post-index-change\" +2 -0\nuntracked \"hooks/pre-commit\" +2 -0\nuntracked \"hooks/reference-transaction\" +2 -0\nuntracked \"included.conf\" +2 -0\n"
@@ -317,9 +307,7 @@ func TestDiffRunsNothing(t *testing.T) {
 
 	// A blob that the repository does not have would be fetched, by a command that it names.
 	blob := filepath.Join(r.Dir, ".git/objects", missing[:2], missing[2:])
-	if err := os.Rename(blob, blob+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(blob, blob+"-away"))
 	if _, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}); err == nil {
 		t.Error("a blob is missing, and the diff does not say so")
 	}
@@ -329,7 +317,7 @@ func TestDiffRunsNothing(t *testing.T) {
 
 	// The traps work: git alone falls into them.
 	r.Git("config", "--unset", "diff.orderFile")
-	for _, args := range [][]string{{"cat-file", "-p", missing}, {"status"}, {"diff", "HEAD"}, {"-c", "diff.external=", "diff", "HEAD"}, {"-c", "filter.evil.clean=cat", "diff", "--no-ext-diff", "HEAD"}, {"diff", "HEAD", "--", "a.p"}, {"fetch"}, {"add", "a.w", "a.i", "a.u"}} {
+	for _, args := range [][]string{{"cat-file", "-p", missing}, {"status"}, {"diff", "HEAD"}, {"log", "-p"}, {"-c", "diff.external=", "diff", "HEAD"}, {"-c", "filter.evil.clean=cat", "diff", "--no-ext-diff", "HEAD"}, {"diff", "HEAD", "--", "a.p"}, {"fetch"}, {"add", "a.w", "a.i", "a.u"}} {
 		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		cmd := exec.CommandContext(limited, "git", append([]string{"-C", r.Dir}, args...)...)
 		cmd.Env, cmd.WaitDelay = env[:2], time.Second
@@ -338,7 +326,7 @@ func TestDiffRunsNothing(t *testing.T) {
 		_ = os.Rename(blob+"-away", blob)
 	}
 	got := r.at(ran).names()
-	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "filter-process", "filter-own", "users-filter", "ssh", "textconv", "diff-external"} {
+	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "filter-process", "filter-own", "users-filter", "ssh", "textconv", "diff-external", "gpg"} {
 		if !strings.Contains(got, name) {
 			t.Errorf("the trap %s would not have been seen, only %s", name, got)
 		}

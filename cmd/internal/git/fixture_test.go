@@ -42,25 +42,19 @@ func (f *fixture) copied(t testing.TB) string {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	})
 	root := realDir(t)
 	for name, mode := range f.modes {
 		if mode.IsDir() {
-			if err := os.MkdirAll(root+name, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(root+name, 0o755))
 		}
 	}
 	for name, text := range f.texts {
 		if strings.Contains(name, "/.git/") || strings.HasSuffix(name, "/.git") { // the others are committed as they are
 			text = strings.ReplaceAll(text, f.root, root)
 		}
-		if err := os.WriteFile(root+name, []byte(text), f.modes[name].Perm()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(root+name, []byte(text), f.modes[name].Perm()))
 	}
 	return root
 }

@@ -18,13 +18,9 @@ import (
 // halfMade is a repository with a tree without files, and with the registration of one that is gone.
 var halfMade = fixture{make: func(t testing.TB, root string) {
 	r := repoAt(t, root+"/repository")
-	if err := os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")))
 	r.Git("worktree", "add", "-q", root+"/trees/1-stale", "-b", "stale")
-	if err := os.RemoveAll(root + "/trees/1-stale"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(root+"/trees/1-stale"))
 	r.Git("worktree", "add", "-q", "--no-checkout", root+"/trees/1", "-b", "new")
 }}
 
@@ -58,9 +54,7 @@ func TestTreesHalfMade(t *testing.T) {
 			t.Parallel()
 			root := halfMade.copied(t)
 			r, path := repoAt(t, root+"/repository"), root+"/trees/1"
-			if err := half(tree{r.Dir, path, r.Dir + "/.git/worktrees/1"})(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, half(tree{r.Dir, path, r.Dir + "/.git/worktrees/1"})())
 			r.add("new", path).wantTree("new", r.says("rev-parse", "main"), path)
 			list := r.says("worktree", "list", "--porcelain")
 			if strings.Count(list, "worktree ") != 3 || strings.Count(list, "worktree "+path+"\n") != 1 || !strings.Contains(list, path+"-stale\n") {
@@ -78,13 +72,9 @@ func TestTreesKilled(t *testing.T) {
 	r.Write("z", "last\n")
 	r.Commit(time.Now())
 	home := t.TempDir()
-	if err := syscall.Mkfifo(home+"/fifo", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(home+"/fifo", 0o600))
 	config := func(smudge string) {
-		if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"slow\"]\n\trequired\n\tclean = cat\n\tsmudge = \""+smudge+"\"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(home+"/.gitconfig", []byte("[filter \"slow\"]\n\trequired\n\tclean = cat\n\tsmudge = \""+smudge+"\"\n"), 0o600))
 	}
 	trees := newTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"})
 	config("echo $$ > '" + home + "/fifo'; exec sleep 1000")
@@ -97,20 +87,14 @@ func TestTreesKilled(t *testing.T) {
 		done <- err
 	}()
 	line, err := os.ReadFile(home + "/fifo") // waits for the filter
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(line)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	group, err := syscall.Getpgid(pid)
 	if err != nil || group == syscall.Getpgrp() {
 		t.Fatalf("the filter is not in a group of git's: %d, %v", group, err)
 	}
-	if err := syscall.Kill(-group, syscall.SIGSTOP); err != nil { // so that it can't tidy up before it is killed
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(-group, syscall.SIGSTOP)) // so that it can't tidy up before it is killed
 	cancel(killed)
 	if err := <-done; !errors.Is(err, killed) {
 		t.Errorf("killed: %v", err)
@@ -134,9 +118,7 @@ func TestTreesKilled(t *testing.T) {
 	if _, err := trees.Add(t.Context(), r.Dir, "new", path); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := os.ReadFile(path + "/z"); err != nil || string(b) != "LAST\n" {
-		t.Errorf("the user's filter made %q, %v", b, err)
-	}
+	r.at(path).holds("z", "LAST\n") // which the user's filter has made
 }
 
 // TestTreesAtOnce: of several that want the same branch, one gets it; the same path is made once.
@@ -171,9 +153,7 @@ func TestTreesAtOnce(t *testing.T) {
 func TestBranchNames(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../../daemon/worktree/testdata/branches.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := newRepo(t)
 	for line := range strings.Lines(string(b)) {
 		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")

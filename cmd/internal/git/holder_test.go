@@ -22,9 +22,7 @@ func (r repo) tries(args ...string) {
 // heldBranch is a repository whose branches main and side conflict, and a tree with a commit of its own.
 var heldBranch = fixture{make: func(t testing.TB, root string) {
 	r := repoAt(t, root+"/repository")
-	if err := os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")))
 	r.personal()
 	r.Git("switch", "-q", "-c", "side")
 	for _, text := range []string{"side 1\n", "side 2\n"} {
@@ -162,9 +160,7 @@ func TestHeldByBare(t *testing.T) {
 func (r repo) feed(file string, args ...string) {
 	r.T.Helper()
 	in, err := os.Open(file)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 	defer in.Close()
 	cmd := exec.CommandContext(r.T.Context(), "git", args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, cmdtest.GitTestEnv(), in

@@ -18,77 +18,14 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// TestWorktreeRunsNothing: a repository whose configuration names programs wherever git would run
-// one gets none of them run. Each leaves a file, so that the test knows which it was.
-func TestWorktreeRunsNothing(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	ran := t.TempDir()
-	script := func(name string) string {
-		path := filepath.Join(t.TempDir(), "program")
-		writeScript(t, path, "#!/bin/sh\ntouch "+ran+"/"+name+"\ncat\n")
-		return path
-	}
-	r.Write(".gitattributes", "*.c filter=evil diff=evil\n*.p filter=process\n*.i filter=included\n")
-	for _, name := range []string{"a.c", "a.p", "a.i"} {
-		r.Write(name, "1\n")
-	}
-	r.Commit(time.Now().Add(-time.Minute))
-	r.Write("a.c", "signed, so to speak\n")
-	r.Git("add", "a.c")
-	sign := exec.CommandContext(t.Context(), "git", "commit", "-q", "-S", "-m", "signed")
+// signed commits a change of a file with a signature, so to speak.
+func (r repo) signed(t *testing.T, name string) {
+	t.Helper()
+	r.Write(name, "signed, so to speak\n")
+	r.Git("add", name)
 	fake := filepath.Join(t.TempDir(), "gpg") // signs by saying so
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	sign.Dir, sign.Env = r.Dir, append(cmdtest.GitTestEnv(), "GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=gpg.program", "GIT_CONFIG_VALUE_0="+fake,
-		"GIT_CONFIG_KEY_1=user.name", "GIT_CONFIG_VALUE_1=n", "GIT_CONFIG_KEY_2=user.email", "GIT_CONFIG_VALUE_2=e@localhost")
-	if out, err := sign.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-
-	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
-	r.configure(map[string]string{
-		"core.fsmonitor": script("fsmonitor"), "core.pager": script("pager"), "pager.status": "true", "pager.log": "true", "pager.diff": "true",
-		"diff.external": script("diff-external"), "diff.evil.textconv": script("textconv"), "diff.evil.command": script("diff-command"),
-		"filter.evil.clean": script("filter-clean"), "filter.evil.smudge": script("filter-smudge"), "filter.evil.required": "true",
-		"filter.process.process": script("filter-process"), "include.path": r.Dir + "/included.conf",
-		"log.showSignature": "true", "gpg.program": script("gpg"), "core.hooksPath": r.Dir + "/hooks",
-		"diff.orderFile": "nowhere", "color.ui": "always", "color.status": "always", "color.diff": "always",
-	})
-	for _, name := range []string{"a.c", "a.p", "a.i"} {
-		r.Write(name, "1\n2\n")
-	}
-	if err := os.MkdirAll(r.Dir+"/hooks", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(script("hook"), r.Dir+"/hooks/post-index-change"); err != nil {
-		t.Fatal(err)
-	}
-
-	w := r.ask(worktree.Query{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
-	files, err := os.ReadDir(ran)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		t.Errorf("git ran a program of the repository's choice: %s", f.Name())
-	}
-	want := "modified \"a.c\" +2 -1\nmodified \"a.i\" +1 -0\nmodified \"a.p\" +1 -0\nuntracked \"hooks/\" +0 -0\nuntracked \"included.conf\" +0 -0\n"
-	if got := r.changed(w); got != want || len(w.Committed) != 4 || len(w.Known) != 1 {
-		t.Errorf("changed:\n%swant:\n%scommitted %q, known %q", got, want, w.Committed, w.Known)
-	}
-
-	// The traps work: git alone falls into them.
-	r.Git("config", "--unset", "diff.orderFile") // which ends it before
-	for _, args := range [][]string{{"status"}, {"diff", "HEAD"}, {"log", "-p"}, {"add", "a.c"}} {
-		_ = exec.CommandContext(t.Context(), "git", append([]string{"-C", r.Dir}, args...)...).Run() // some traps make it fail
-	}
-	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "gpg"} {
-		if _, err := os.Stat(filepath.Join(ran, name)); err != nil {
-			t.Errorf("the trap %s would not have been seen: %v", name, err)
-		}
-	}
+	writeScript(t, fake, "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n")
+	r.Git("-c", "gpg.program="+fake, "-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "-q", "-S", "-m", "signed")
 }
 
 // changing is a git that has the repository's configuration name a program before each command of that name, as an
@@ -126,9 +63,7 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 	}
 
 	include := filepath.Join(t.TempDir(), "include")
-	if err := syscall.Mkfifo(include, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(include, 0o600))
 	r.Git("config", "include.path", include)
 	for innocent := range 5 { // so many reads get nothing, those after them the program
 		done := make(chan struct{})
@@ -158,9 +93,7 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 		}
 		close(done)
 		end, err := os.OpenFile(include, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		<-wrote
 		end.Close()
 		wantQuiet(fmt.Sprintf("an include that changes after %d reads", innocent))
@@ -178,9 +111,7 @@ func TestTreesChangeUnderway(t *testing.T) {
 	if _, err := newTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.Dir, "new", path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(path+"/a.go", time.Now(), time.Unix(1, 0)); err != nil { // so that git looks into it
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path+"/a.go", time.Now(), time.Unix(1, 0))) // so that git looks into it
 	if kept, err := newTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
 		t.Errorf("removing it: %q, %v", kept, err)
 	}
@@ -202,14 +133,10 @@ func TestShieldKeepsSettings(t *testing.T) {
 		"remote.evil.url": "ext::touch ran", "core.sshCommand": "touch ran", "lfs.customtransfer.evil.path": "ran", "credential.helper": "!touch ran",
 	})
 	s, err := git{env: gitEnv(cmdtest.GitTestEnv()), dir: r.Dir}.shielded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.close()
 	got, err := s.output(t.Context(), "config", "--list", "--local")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := "core.bare=false\ncore.filemode=true\ncore.autocrlf=input\ncore.excludesfile=/a \"b\" \\c\td#;\nremote.origin.url=https://example.org/a.git\n"
 	lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n")
 	slices.Sort(lines)
@@ -230,9 +157,7 @@ func TestWorktreeFiltersOfTheUser(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	home := t.TempDir()
-	if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"upper\"]\n\tclean = tr a-z A-Z\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(home+"/.gitconfig", []byte("[filter \"upper\"]\n\tclean = tr a-z A-Z\n"), 0o600))
 	r.Write(".gitattributes", "*.c filter=upper\n")
 	r.Write("a.c", "TEXT\n")
 	r.Commit(time.Now())
@@ -246,9 +171,7 @@ func TestWorktreeFiltersOfTheUser(t *testing.T) {
 // writeScript writes a program for a test.
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
-	if err := proc.WriteProgram(path, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proc.WriteProgram(path, []byte(text)))
 }
 
 // gitThat is a PATH whose git runs a script first; `$git` is the real one.

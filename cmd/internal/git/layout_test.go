@@ -29,9 +29,7 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 		found[strings.TrimPrefix(path, dir)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -59,9 +57,7 @@ func newSubmodule(t *testing.T) (outer, sub repo, path, ran string) {
 	ran = filepath.Join(realDir(t), "ran")
 	inner.Write("hooks/post-checkout", "#!/bin/sh\ntouch '"+ran+"'\n")
 	inner.Write("config/a", "1\n")
-	if err := os.Chmod(inner.Dir+"/hooks/post-checkout", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(inner.Dir+"/hooks/post-checkout", 0o755))
 	inner.Commit(time.Now())
 	outer = inner.at(realDir(t))
 	outer.Git("init", "-q")
@@ -158,9 +154,7 @@ func TestTreesOfSubmodules(t *testing.T) {
 	}
 	deep.Git("config", "--unset", "extensions.worktreeConfig")
 	deep.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
-	if b, err := os.ReadFile(path + "/late"); string(b) != "1\n" {
-		t.Errorf("restored: %q, %v", b, err)
-	}
+	deep.at(path).holds("late", "1\n")
 	wantSame(t, "in all", common, before, append(registered, "/objects/", "/refs/", "/logs/", "/index", "/HEAD", "/ORIG_HEAD", "/config", "/gc.log")...)
 	if !absent(ran) {
 		t.Error("a hook ran")
@@ -242,16 +236,12 @@ func TestNoHookRuns(t *testing.T) {
 	hooks := []string{"post-checkout", "reference-transaction", "post-index-change", "post-merge", "pre-push", "pre-commit", "post-commit", "post-rewrite", "prepare-commit-msg", "pre-merge-commit"}
 	for _, dir := range []string{".githooks", ".git/hooks"} {
 		for _, hook := range hooks {
-			if err := os.MkdirAll(r.Dir+"/"+dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(r.Dir+"/"+dir, 0o755))
 			writeScript(t, r.Dir+"/"+dir+"/"+hook, "#!/bin/sh\ntouch '"+ran+"/"+hook+"'\n")
 		}
 	}
 	home := realDir(t)
-	if err := os.WriteFile(home+"/.gitconfig", []byte("[core]\n\thooksPath = .githooks\n[user]\n\tname = Ada\n\temail = ada@example.org\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(home+"/.gitconfig", []byte("[core]\n\thooksPath = .githooks\n[user]\n\tname = Ada\n\temail = ada@example.org\n"), 0o600))
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "GIT_INDEX_FILE=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0=.githooks"}
 	r.Git("-c", "core.hooksPath=/dev/null", "add", "-A")
 	r.Git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "hooks")
@@ -329,9 +319,7 @@ func TestOddOrigins(t *testing.T) {
 		},
 	} {
 		at := filepath.Join(dir, strings.ReplaceAll(name, " ", "_"))
-		if err := os.Mkdir(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(at, 0o755))
 		r := prepare(origin.at(at))
 		r.personal()
 		path := path + " of " + name

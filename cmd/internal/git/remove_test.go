@@ -85,9 +85,7 @@ const lostTrack = "git has lost track of what is in it (its index or its registr
 
 // loseIndex deletes the tree's index, as a crash or a careless hand does.
 func loseIndex(r repo) {
-	if err := os.Remove(r.says("rev-parse", "--path-format=absolute", "--git-path", "index")); err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, os.Remove(r.says("rev-parse", "--path-format=absolute", "--git-path", "index")))
 }
 
 // side makes a commit on the tree's branch and one beside it.
@@ -148,9 +146,7 @@ func TestTreesRemove(t *testing.T) {
 	gone("detached at a branch's commit")
 
 	r.add("new", path)
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(path))
 	gone("deleted by hand")
 
 	r.Git("worktree", "add", "-q", "--no-checkout", path, "new")
@@ -159,9 +155,7 @@ func TestTreesRemove(t *testing.T) {
 	// Killed after the rename, and while it was deleted.
 	r.add("new", path)
 	r.Git("worktree", "add", "-q", path+"-other", "-b", "other")
-	if err := errors.Join(os.RemoveAll(path+"-other"), os.Rename(path, filepath.Dir(path)+"/.removed-1"), os.Remove(filepath.Dir(path)+"/.removed-1/.git")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.RemoveAll(path+"-other"), os.Rename(path, filepath.Dir(path)+"/.removed-1"), os.Remove(filepath.Dir(path)+"/.removed-1/.git")))
 	gone("in the middle")
 	if !strings.Contains(r.says("worktree", "list"), path+"-other") {
 		t.Error("another tree's registration went with it")
@@ -182,9 +176,7 @@ func TestTreesDiscard(t *testing.T) {
 		"nothing but .git": {func(r repo) {
 			loseIndex(r)
 			for _, name := range []string{"a.go", "sub", ".gitignore"} {
-				if err := os.RemoveAll(filepath.Join(r.Dir, name)); err != nil {
-					r.T.Fatal(err)
-				}
+				must(r.T, os.RemoveAll(filepath.Join(r.Dir, name)))
 			}
 		}, ""},
 		"another's place": {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
@@ -219,9 +211,7 @@ func TestTreesRemoveWithoutRepository(t *testing.T) {
 	r, path := newTreeRepo(t)
 	r.add("new", path)
 	trees := newTrees(cmdtest.GitTestEnv())
-	if err := os.RemoveAll(r.Dir + "/.git"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(r.Dir+"/.git"))
 	want := r.Dir + " is in no git work tree any more, so git can't say what " + path + " holds: if the repository was moved, run `git worktree repair " + path + "` in its new place, and try again; else look into that, and delete it by hand"
 	if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err == nil || err.Error() != want {
 		t.Errorf("kept %q, %v\nwant %s", kept, err, want)
@@ -229,9 +219,7 @@ func TestTreesRemoveWithoutRepository(t *testing.T) {
 	if _, err := os.Stat(path + "/a.go"); err != nil {
 		t.Error(err)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(path))
 	for _, dir := range []string{r.Dir, r.Dir + "/none"} {
 		if kept, err := trees.Remove(t.Context(), dir, path); kept != "" || err != nil {
 			t.Errorf("both gone: kept %q, %v", kept, err)

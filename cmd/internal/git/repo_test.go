@@ -36,8 +36,14 @@ func (r repo) configure(settings map[string]string) {
 		_, err = f.WriteString(text)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		r.T.Fatal(err)
+	must(r.T, err)
+}
+
+// holds compares the text of a file.
+func (r repo) holds(name, want string) {
+	r.T.Helper()
+	if b, err := os.ReadFile(r.Dir + "/" + name); err != nil || string(b) != want {
+		r.T.Errorf("%s holds %q, %v; want %q", name, b, err, want)
 	}
 }
 
@@ -62,4 +68,12 @@ func (t trees) Discard(ctx context.Context, dir, path string) error {
 		err = errors.New(path + " stays: " + out.Kept)
 	}
 	return err
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

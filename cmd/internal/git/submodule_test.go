@@ -3,7 +3,6 @@ package git
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +15,7 @@ var local = []string{"-c", "protocol.file.allow=always"}
 
 var submodules = fixture{make: func(t testing.TB, root string) {
 	inner, mid, r := repoAt(t, root+"/inner"), repoAt(t, root+"/mid"), repoAt(t, root+"/repository")
-	if err := os.CopyFS(inner.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(inner.Dir, os.DirFS(treeRepo.copied(t)+"/repository")))
 	inner.Git("init", "-q", mid.Dir)
 	mid.Git(append(local, "submodule", "--quiet", "add", inner.Dir, "deep/er")...)
 	mid.Commit(time.Now())
@@ -120,9 +117,7 @@ func TestSubmodulesAreKept(t *testing.T) {
 		r.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
 	}
 	for file, want := range map[string]string{"shared/untracked": "1\n", "shared/deep/er/a.go": "changed\n", "shared/deep/er/mine.go": "1\n"} {
-		if b, err := os.ReadFile(filepath.Join(path, file)); string(b) != want {
-			t.Errorf("%s: %q, %v", file, b, err)
-		}
+		r.at(path).holds(file, want)
 	}
 	if on, at := er.says("branch", "--show-current"), er.says("rev-parse", "HEAD"); on != "mine" || at != tip {
 		t.Errorf("the submodule is on %s at %s", on, at)
@@ -176,9 +171,7 @@ func TestManyChanges(t *testing.T) {
 		fmt.Fprintf(&entries, "100644 %s\t%s/a long name of a file that fills the lists of git %06d.txt\n", blob, strings.Repeat("d", 40), i)
 	}
 	info := r.Dir + "/.git/many"
-	if err := os.WriteFile(info, []byte(entries.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(info, []byte(entries.String()), 0o600))
 	r.feed(info, "update-index", "--index-info") // the files are not there: all of them were added and deleted
 	tree := r.says("write-tree")
 	r.Git("reset", "-q", "--soft", r.says("-c", "user.name=n", "-c", "user.email=e@localhost", "commit-tree", "-p", "HEAD", "-m", "many", tree))

@@ -35,9 +35,7 @@ func newTreeRepo(t testing.TB) (r repo, path string) {
 
 var madeTree = fixture{make: func(t testing.TB, root string) {
 	r := repoAt(t, root+"/repository")
-	if err := os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")))
 	r.add("new", root+"/trees/1")
 }}
 
@@ -51,9 +49,7 @@ func newTree(t testing.TB) (r, tree repo) {
 func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -76,9 +72,7 @@ func (r repo) says(args ...string) string {
 func (r repo) add(branch, path string) repo {
 	r.T.Helper()
 	workdir, err := newTrees(cmdtest.GitTestEnv()).Add(r.T.Context(), r.Dir, branch, path)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 	return r.at(workdir)
 }
 
@@ -128,9 +122,7 @@ func TestTreesAdd(t *testing.T) {
 	r.Write("untracked/below/x.log", "")
 	r.at(r.Dir+"/untracked/below").add("untracked", path+"-un").wantTree("untracked", r.says("rev-parse", "HEAD"), path+"-un/untracked/below")
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(r.Dir+"/sub", link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(r.Dir+"/sub", link))
 	r.at(link).add("by-link", path+"-link").wantTree("by-link", r.says("rev-parse", "HEAD"), path+"-link/sub")
 
 	r.Git("checkout", "-q", "--detach", first)
@@ -144,9 +136,7 @@ func TestTreesOddNames(t *testing.T) {
 		r, path := newTreeRepo(t)
 		head := r.says("rev-parse", "HEAD")
 		dir := filepath.Join(r.Dir, name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 		branch := fmt.Sprintf("ümlaut/$(x)`y`;&'\"%d", i)
 		r.at(dir).add(branch, filepath.Join(path, name)).wantTree(branch, head, filepath.Join(path, name, name))
 		kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), dir, filepath.Join(path, name))
@@ -164,9 +154,7 @@ func TestTreesRefuse(t *testing.T) {
 	r, path := newTreeRepo(t)
 	r.Git("branch", "taken")
 	r.Git("worktree", "add", "-q", path+"-gone", "-b", "gone")
-	if err := os.RemoveAll(path + "-gone"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(path+"-gone"))
 	r.add("taken", path+"-taken")
 	r.at(path+"-full").Write("mine", "")
 	other, _ := newTreeRepo(t)
@@ -175,14 +163,10 @@ func TestTreesRefuse(t *testing.T) {
 	r.at(path+"-foreign").Write(".git", "gitdir: "+other.Dir+"/.git/worktrees/none\n")
 	r.at(path+"-copy").Write(".git", "gitdir: "+r.Dir+"/.git/worktrees/1-taken\n")
 	r.at(path+"-copy").Write("mine", "")
-	if err := os.Symlink(r.Dir, path+"-link"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(r.Dir, path+"-link"))
 	r.Git("checkout", "-q", "-b", "odd")
 	r.Write("file", "")
-	if err := os.Symlink(os.TempDir(), r.Dir+"/out"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(os.TempDir(), r.Dir+"/out"))
 	r.Commit(time.Now())
 	r.Git("checkout", "-q", "main")
 	r.Write("file/x", "")
@@ -242,9 +226,7 @@ func TestTreesRefuse(t *testing.T) {
 func (r repo) names() string {
 	r.T.Helper()
 	entries, err := os.ReadDir(r.Dir)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	must(r.T, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

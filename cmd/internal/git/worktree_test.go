@@ -167,9 +167,7 @@ func TestWorktreeKnown(t *testing.T) {
 	r.Write(".gitignore", "ignored.go\n")
 	r.Write("sub/ignored.go", "")
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(r.Dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(r.Dir, link))
 	known := []string{
 		"main.go", "../main.go", "./main.go", r.Dir + "/main.go", // from below, from the top, absolute
 		"sub/own.go", "own.go", "inner/file.go", "file.go", "inner", "sub/inner/", r.Dir + "/sub", "new.go",
@@ -240,9 +238,7 @@ func TestOutside(t *testing.T) {
 	bare.Git("init", "-q", "--bare")
 	r.Write("sub/x", "")
 	linked := filepath.Join(plain.Dir, "linked")
-	if err := os.Symlink(filepath.Join(r.Dir, "sub"), linked); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(r.Dir, "sub"), linked))
 	plain.Write("sub/.git/x", "")
 	plain.Write("file/.git", "gitdir: ../gone\n")
 	for dir, want := range map[string]bool{

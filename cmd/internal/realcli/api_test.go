@@ -58,14 +58,10 @@ var wires = map[CLI]struct{ path, body, aside, asideAnswer string }{
 func post(t *testing.T, api *claudetest.FakeAPI, cli CLI, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/"+string(cli)+wires[cli].path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Session-Id", "s-1")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -73,9 +69,7 @@ func post(t *testing.T, api *claudetest.FakeAPI, cli CLI, body string) *http.Res
 func read(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 

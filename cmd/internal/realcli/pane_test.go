@@ -39,9 +39,7 @@ func start(t *testing.T, cli CLI, api *claudetest.FakeAPI, home Home, args ...st
 	argv := append([]string{"sh", "-c", `tmux pipe-pane -O "cat >'$1'"; shift; exec "$@"`, "sh", s.output}, home.Command(Install(t, cli), args...)...)
 	s.began = time.Now()
 	pane, err := s.server.Spawn(t.Context(), tmux.Spec{Session: "cli", Dir: home.Workdir, Argv: argv, Width: 120, Height: 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.ref = pane.Ref
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -60,18 +58,14 @@ func (s *session) view() (screen, title string) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context()) // for the report of a failed test
 	view, err := s.server.Capture(ctx, 0, false, s.ref)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return view[s.ref.Pane], s.info().Title
 }
 
 func (s *session) info() tmux.PaneInfo {
 	s.t.Helper()
 	info, err := s.server.Inspect(context.WithoutCancel(s.t.Context()), s.ref)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return info
 }
 
@@ -154,9 +148,7 @@ func busy(screen, title string) bool {
 // has.
 func (s *session) draft(text string) {
 	s.t.Helper()
-	if err := s.server.Paste(s.t.Context(), s.ref, text, tmux.PasteOptions{}); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.server.Paste(s.t.Context(), s.ref, text, tmux.PasteOptions{}))
 	lines := strings.Split(text, "\n")
 	s.still("the draft "+text, func(screen, title string) (string, bool) {
 		if rt, _ := catalog.For(string(s.cli)); s.cli == Gemini && !rt.ReadScreen(runtimes.View{Text: screen, Title: title}).Composer {
@@ -193,7 +185,5 @@ func (s *session) submit(text string) {
 
 func (s *session) keys(keys ...tmux.Key) {
 	s.t.Helper()
-	if err := s.server.Keys(s.t.Context(), s.ref, keys...); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.server.Keys(s.t.Context(), s.ref, keys...))
 }

@@ -194,12 +194,8 @@ func (g goldens) titles(t *testing.T) map[string]string {
 	if os.IsNotExist(err) {
 		return titles
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &titles); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.Unmarshal(b, &titles))
 	return titles
 }
 
@@ -211,21 +207,15 @@ func (g goldens) write(t *testing.T, name, screen, title string) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(titles); err != nil {
-		t.Fatal(err)
-	}
+	must(t, enc.Encode(titles))
 	writeFile(t, filepath.Join(g.dir, "titles.json"), b.String())
 	writeFile(t, filepath.Join(g.dir, name+".txt"), screen)
 }
 
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 func (g goldens) read(t *testing.T, name string) (screen, title string) {
