@@ -620,7 +620,7 @@ func TestTestsLeaveNothing(t *testing.T) {
 			switch {
 			case sel.Sel.Name == "TempDir" || sel.Sel.Name == "MkdirTemp":
 				makes[s.dir] = s.line(sel.Pos())
-			case x != nil && (x.Name == "wardentest" && sel.Sel.Name == "Run" || x.Name == "dbtest" && sel.Sel.Name == "Main"):
+			case x != nil && (x.Name == "wardentest" && (sel.Sel.Name == "Run" || sel.Sel.Name == "RunIn") || x.Name == "dbtest" && sel.Sel.Name == "Main"):
 				watched[s.dir] = true
 			}
 			return true

@@ -27,7 +27,7 @@ func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
 func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
 	t.Parallel()
-	root, err := os.MkdirTemp("", "story") // shorter than t.TempDir(): the path is part of typed texts, which must stay short
+	root, err := os.MkdirTemp("", "s") // shorter than t.TempDir(): the path is part of typed texts, which must stay short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,11 +25,15 @@ var ours struct {
 // that still uses it, is gone at the end, even after SIGKILL of the test process or of the go command that runs it. It is for
 // TestMain: os.Exit(wardentest.Run(m.Run)). Benchmarks get a folder on the disk, as what they measure has.
 func Run(tests func() int) int {
-	endWithParent()
-	parent := Memory()
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.bench=") }) {
-		parent = ""
+		return RunIn("", tests)
 	}
+	return RunIn(Memory(), tests)
+}
+
+// RunIn is Run with a temporary folder in parent ("": the folder for temporary files).
+func RunIn(parent string, tests func() int) int {
+	endWithParent()
 	dir, err := Folder(parent)
 	if err == nil {
 		err = useFolder(dir)
