@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
-	_ "github.com/understudyd/understudy/cmd/internal/early" // runs the hooks and --version before the rest is prepared
+	_ "github.com/understudyd/understudy/cmd/internal/early" // runs the hooks before the rest is prepared
 )
 
 func main() { os.Exit(commands.Main(os.Args[1:])) }

@@ -1,6 +1,6 @@
 // Package early runs the commands that an agent waits for at every turn, before Go initializes most of the program's
-// packages. That initialization takes several times as long as the commands. Package early runs in the
-// goroutine that starts the program. When it has run a command, it ends the process.
+// packages. That initialization takes several times as long as the commands. Package early runs in the goroutine that
+// starts the program. When it has run a command, it ends the process.
 //
 // Go initializes packages in the order of their import paths, each as soon as all packages that it imports are
 // initialized (https://go.dev/ref/spec#Program_initialization). This package imports few packages, and none with a path

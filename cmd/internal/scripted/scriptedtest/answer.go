@@ -28,6 +28,8 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 	case err != nil:
 		return scripted.Answer{}, err
 	case b.has("api-error"):
+		return scripted.Answer{}, &scripted.APIError{Kind: "rate_limit", Status: 429, Message: "API Error: 429 rate_limit_error: this request would exceed your rate limit"}
+	case b.has("malformed"):
 		return scripted.Answer{}, &scripted.APIError{Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"}
 	case b.has("usage-limit"):
 		return scripted.Answer{}, usageLimit(b)

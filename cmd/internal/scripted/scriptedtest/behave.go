@@ -16,7 +16,7 @@ type behaviours map[string]string
 // known lists every misbehaviour. Its value says whether the misbehaviour may have "=…". doc.go describes the
 // misbehaviours.
 var known = map[string]bool{
-	"no-document": false, "no-stop": false, "api-error": false, "ignore-exit": false, "ignore-term": false, "usage-limit": true, "child-hooks": false, "think": true, "trust": false,
+	"no-document": false, "no-stop": false, "api-error": false, "malformed": false, "ignore-exit": false, "ignore-term": false, "usage-limit": true, "child-hooks": false, "think": true, "trust": false,
 	"fork-hang": false,
 }
 

@@ -31,7 +31,8 @@
 //	ignore-exit        /exit does nothing
 //	ignore-term        SIGTERM does nothing (SIGHUP and SIGINT still end it)
 //	trust              asks before the session whether the folder is trusted; Enter is "No, exit"
-//	api-error          turns end with StopFailure, error unknown
+//	api-error          turns end with StopFailure, error rate_limit
+//	malformed          turns end with StopFailure, error unknown
 //	usage-limit[=DUR]  turns end with StopFailure, error rate_limit, with Claude Code's message about a subscription's limit
 //	                   that is reset in DUR (1h), without its seconds
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
