@@ -25,6 +25,10 @@ const (
 	unasked = 20 * time.Second
 	// maxEvent is the longest event that is read; a longer one only says that it is time to look.
 	maxEvent = 1 << 20
+	// comesUp is how long the screen of a new agent is told which session it is to show, and showsEvery the time between two tellings.
+	// A start that took 76 s was seen. A telling more keeps a draft and its dialog (1.18.33).
+	comesUp    = 2 * time.Minute
+	showsEvery = time.Second
 	// replayed is how many turns are reported again at the beginning. What is older was reported by an earlier Follow.
 	replayed = 100
 )
@@ -54,9 +58,6 @@ func (r reverted) from() string {
 	}
 	return r.Revert.MessageID
 }
-
-// firstTurn is how many messages the first turn of a session has: the prompt and the answer.
-const firstTurn = 2
 
 // follower is one Follow.
 type follower struct {
@@ -100,11 +101,6 @@ func (s *server) Follow(ctx context.Context, tell func(runtimes.Report) error) (
 	}
 	if err := s.narrow(ctx, f.id); err != nil {
 		return err
-	}
-	if s.link.Session == "" {
-		if err := s.show(ctx, f.id); err != nil {
-			return err
-		}
 	}
 	if f.windows, err = s.windows(ctx); err != nil {
 		return err
@@ -161,6 +157,13 @@ func (f *follower) run(ctx context.Context, events <-chan event) error {
 	defer quiet.Stop()
 	next := time.NewTimer(0)
 	defer next.Stop()
+	// Nothing says whether the screen has heard which session it is to show: one that came up slowly has not, and what a person types
+	// there begins a session that nobody follows.
+	up, shows := time.Now().Add(comesUp), time.NewTimer(0)
+	defer shows.Stop()
+	if f.link.Session != "" {
+		shows.Stop()
+	}
 	var last time.Time
 	soon := func(d time.Duration) { next.Reset(max(d, apart-time.Since(last))) }
 	for {
@@ -173,6 +176,13 @@ func (f *follower) run(ctx context.Context, events <-chan event) error {
 			quiet.Reset(silence)
 			if f.matters(e) {
 				soon(0)
+			}
+		case <-shows.C:
+			if err := f.show(ctx, f.id); err != nil {
+				return err
+			}
+			if time.Now().Before(up) {
+				shows.Reset(showsEvery)
 			}
 		case <-next.C:
 			last = time.Now()
@@ -250,15 +260,8 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 	if err := f.closed(&sight); err != nil {
 		return 0, err
 	}
-	asks := len(f.asks)
 	if err := f.report(reports); err != nil {
 		return 0, err
-	}
-	// A screen that came up slowly may have missed the session that it was to show, and a person could not see what is asked.
-	if len(f.asks) > asks && len(sight.Messages) <= firstTurn {
-		if err := f.show(ctx, f.id); err != nil {
-			return 0, err
-		}
 	}
 	f.before.Retried = sight.Status.Type == "retry" && !limited
 	if limited { // only now: an abort that nobody has reported would look like a person's

@@ -227,7 +227,7 @@ func (s *server) Send(ctx context.Context, text string, since time.Time) error {
 	if sight.Awaits(text, since, time.Now()) {
 		return nil
 	}
-	if len(sight.Messages) == 0 { // when it was made, the screen may not have been ready to show it
+	if len(sight.Messages) == 0 { // if the daemon was started again, Follow does not tell the screen
 		if err := s.show(ctx, id); err != nil {
 			return err
 		}
