@@ -26,23 +26,34 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 //
 // After the transaction has succeeded, Commit updates the rows that c points to: Rev, Seq, Status, event ids and times.
 func (db *rowStore) Commit(ctx context.Context, c *daemon.Change) error {
-	w := newWrite(c)
-	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+	return commitError(db.commit(ctx, c, func(_ pgx.Tx, w *write) error {
 		w.rows()
 		w.wake()
 		w.events()
+		return nil
+	}))
+}
+
+// commit sends in one transaction what queue queues, and then updates the rows that c points to.
+func (db *pools) commit(ctx context.Context, c *daemon.Change, queue func(tx pgx.Tx, w *write) error) error {
+	w := newWrite(c)
+	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+		if err := queue(tx, w); err != nil {
+			return err
+		}
 		return w.send(ctx, tx)
 	})
-	if err != nil {
-		return commitError(err)
+	if err == nil {
+		w.copyBack()
 	}
-	w.copyBack()
-	return nil
+	return err
 }
 
 // commitError wraps the error of a transaction, and translates the constraints that callers branch on.
 func commitError(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case violates(err, "handoffs_one_per_agent"):
 		err = daemon.ErrOpenHandoff
 	case violates(err, "handoffs_file_path_key"): // two requests within one second chose the same document
@@ -198,8 +209,8 @@ func (w *write) wake() {
 	if len(touched) > 0 {
 		w.batch.Queue(notifyWake, slices.Sorted(maps.Keys(touched)))
 	}
-	if pipelines := w.changedPipelines(); len(pipelines) > 0 {
-		w.batch.Queue(notifyPipelineWake, idsOf(pipelines))
+	for _, p := range w.Change.Pipelines() {
+		w.batch.Queue(notifyPipelineWake, p.ID)
 	}
 }
 

@@ -9,29 +9,8 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// changedPipelines returns the pipelines that the change writes.
-func (w *write) changedPipelines() []*daemon.Pipeline {
-	var pipelines []*daemon.Pipeline
-	if w.NewPipeline != nil {
-		pipelines = append(pipelines, w.NewPipeline)
-		pipelines = append(pipelines, w.NewPipeline)
-	}
-	if w.PipelineMove != nil {
-		pipelines = append(pipelines, w.PipelineMove.Pipeline)
-	}
-	return pipelines
-}
-
-func idsOf(pipelines []*daemon.Pipeline) []int64 {
-	ids := make([]int64, len(pipelines))
-	for i, p := range pipelines {
-		ids[i] = p.ID
-	}
-	return ids
-}
-
-// notifyPipelineWake tells each pipeline's host that its lane may have work. A pipeline's id is sent as -id.
-const notifyPipelineWake = `SELECT pg_notify('understudy_wake', host || ' ' || -id) FROM pipelines WHERE id = ANY($1)`
+// notifyPipelineWake tells a pipeline's host that its lane may have work. A pipeline's id is sent as -id.
+const notifyPipelineWake = `SELECT pg_notify('understudy_wake', host || ' ' || -id) FROM pipelines WHERE id = $1`
 
 // lockAdmission makes a host admit one pipeline after the other. It is a separate statement, because the statement
 // hasRoom must see the pipelines that others committed while lockAdmission waited.
@@ -52,7 +31,7 @@ func (w *write) admit() {
 	if w.Admit == 0 {
 		return
 	}
-	for _, p := range w.changedPipelines() {
+	for _, p := range w.Change.Pipelines() {
 		host := storetext.Text(p.Host)
 		w.batch.Queue(lockAdmission, host)
 		w.batch.Queue(hasRoom, host, p.ID, w.Admit).QueryRow(func(row pgx.Row) error {

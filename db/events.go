@@ -65,27 +65,15 @@ const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (a
 // MarkAlerted marks the events with these ids as reported to the operator. It appends the event told, which may be
 // nil, and stores the pushes. If one of the ids is not pending, MarkAlerted returns [daemon.ErrMoved] and writes nothing.
 func (db *logStore) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
-	c := &daemon.Change{}
-	if told != nil {
-		c.Events = []*event.Event{told}
-	}
-	w := newWrite(c)
-	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+	return commitError(db.commit(ctx, &daemon.Change{Events: told.List()}, func(_ pgx.Tx, w *write) error {
 		w.batch.Queue(markAlerted, ids, w.at).Exec(func(tag pgconn.CommandTag) error {
 			if tag.RowsAffected() != int64(len(ids)) {
 				return fmt.Errorf("alerts %v: %w", ids, daemon.ErrMoved)
 			}
 			return nil
 		})
-		if err := w.pushes(pushes); err != nil {
-			return err
-		}
+		err := w.pushes(pushes)
 		w.events()
-		return w.send(ctx, tx)
-	})
-	if err != nil {
-		return commitError(err)
-	}
-	w.copyBack()
-	return nil
+		return err
+	}))
 }

@@ -21,22 +21,14 @@ const (
 	drop_messages, forced, in_place`
 )
 
+// handoffValues keeps the structured fields as those of a step's output: one that the document lacks is absent, and not null.
 func handoffValues(h *daemon.Handoff) []any {
 	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, string(h.Mode), h.Phase, h.Note, h.Hold,
-		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
+		h.FilePath, h.ContextPath, h.InjectionPrompt, (*daemon.Metadata)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
 		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, metricsValue(h.Metrics),
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,
 		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Keep, h.WrittenBy, h.Missing,
 		h.DropMessages, h.Forced, h.InPlace)
-}
-
-// structured is [daemon.Structured] as the database stores it: without the fields that the document lacks. The API's
-// answers have those fields as null.
-type structured struct {
-	WhatWasDone      *string `json:"what_was_done,omitempty"`
-	DecisionsMade    *string `json:"decisions_made,omitempty"`
-	OpenQuestions    *string `json:"open_questions,omitempty"`
-	NextAgentContext *string `json:"next_agent_context,omitempty"`
 }
 
 // storedMetrics are [daemon.Metrics] as the database stores them. A daemon of the release before reads duration_ms as an

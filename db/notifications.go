@@ -37,9 +37,7 @@ const updatePreferences = `UPDATE notification_preferences SET waiting = $2, com
 // event that change returns, unless that is nil. Of two concurrent changes the second sees the result of the first.
 func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 	change func(*tell.Preferences) *event.Event) (p tell.Preferences, err error) {
-	var w *write
-	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
-		w = newWrite(&daemon.Change{})
+	err = db.commit(ctx, &daemon.Change{}, func(tx pgx.Tx, w *write) error {
 		first := tell.DefaultPreferences
 		if _, err := tx.Exec(ctx, addPreferences, storable(host, first.Waiting, first.Completed, w.at)...); err != nil {
 			return err
@@ -51,17 +49,14 @@ func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 		if p, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[tell.Preferences]); err != nil {
 			return err
 		}
-		if e := change(&p); e != nil {
-			w.Events = []*event.Event{e}
-		}
+		w.Events = change(&p).List()
 		p.UpdatedAt = &w.at
 		w.batch.Queue(updatePreferences, storable(host, p.Waiting, p.Completed, w.at)...)
 		w.events()
-		return w.send(ctx, tx)
+		return nil
 	})
 	if err != nil {
 		return tell.Preferences{}, fmt.Errorf("preferences of host %.64q: %w", host, unavailable(err))
 	}
-	w.copyBack()
 	return p, nil
 }

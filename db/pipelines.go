@@ -38,7 +38,7 @@ const insertOutput = `INSERT INTO step_handoffs (id, step_id, agent_id, content_
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 func outputValues(o *daemon.StepHandoff) []any {
-	return storable(o.ID, o.StepID, o.AgentID, o.ContentMD, (*structured)(o.Metadata), o.CreatedAt,
+	return storable(o.ID, o.StepID, o.AgentID, o.ContentMD, o.Metadata, o.CreatedAt,
 		o.Warnings, o.ContextChecksum, o.ContextValidated, o.Metrics)
 }
 

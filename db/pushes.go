@@ -46,16 +46,11 @@ const updatePush = `
 
 // MovePush changes a push if its row is in the state from after that many attempts, and appends the event e.
 func (db *logStore) MovePush(ctx context.Context, p *tell.Push, from tell.PushState, attempts int, e *event.Event) (moved bool, err error) {
-	c := &daemon.Change{}
-	if e != nil {
-		c.Events = []*event.Event{e}
-	}
-	w := newWrite(c)
-	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+	err = db.commit(ctx, &daemon.Change{Events: e.List()}, func(_ pgx.Tx, w *write) error {
 		w.guarded(fmt.Sprintf("push %d", p.ID), updatePush, p.ID, string(from), attempts, string(p.State), p.Attempts, p.NextAt,
 			p.MaybeTwice, storetext.Text(p.Error), w.at)
 		w.events()
-		return w.send(ctx, tx)
+		return nil
 	})
 	switch {
 	case errors.Is(err, daemon.ErrMoved):
@@ -63,7 +58,6 @@ func (db *logStore) MovePush(ctx context.Context, p *tell.Push, from tell.PushSt
 	case err != nil:
 		return false, fmt.Errorf("push %d: %w", p.ID, unavailable(err))
 	}
-	w.copyBack()
 	return true, nil
 }
 

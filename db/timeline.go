@@ -28,11 +28,7 @@ const listLives = `SELECT ` + lifeOf + `ended_at IS NULL UNION ALL SELECT ` + li
 
 // AgentLives lists the agents that lived between q.Since and q.Until.
 func (db *logStore) AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.AgentLife, error) {
-	ids := q.IDs
-	if ids == nil {
-		ids = []int64{}
-	}
-	return list[daemon.AgentLife](ctx, db, "agents' lives", listLives, storable(ids, q.Since, q.Until, limitOr(q.Limit, 100))...)
+	return list[daemon.AgentLife](ctx, db, "agents' lives", listLives, storable(notNil(q.IDs), q.Since, q.Until, limitOr(q.Limit, 100))...)
 }
 
 const ofStates = `
@@ -68,11 +64,7 @@ func (db *logStore) ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]d
 }
 
 func spanArgs(q daemon.SpanQuery) []any {
-	ids := q.AgentIDs
-	if ids == nil {
-		ids = []int64{}
-	}
-	return []any{ids, q.Since, q.Until, limitOr(q.Each, 500)}
+	return []any{notNil(q.AgentIDs), q.Since, q.Until, limitOr(q.Each, 500)}
 }
 
 const listCompletedMetrics = `SELECT ` + handoffMetrics + ` FROM handoffs WHERE status = 'completed' AND id <> $1 ORDER BY id DESC LIMIT $2`

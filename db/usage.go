@@ -34,14 +34,13 @@ const (
 
 // AddUsage counts answers and notes how far their source was read.
 func (db *logStore) AddUsage(ctx context.Context, in daemon.UsageAdded) error {
-	w := newWrite(&daemon.Change{})
-	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+	err := db.commit(ctx, &daemon.Change{}, func(_ pgx.Tx, w *write) error {
 		r := in.Read
 		w.guarded("usage of "+r.Path, moveUsageRead, storable(r.Host, r.Path, in.Agent.ID, r.ReadTo, r.Model, in.From)...)
 		if len(in.Answers) > 0 {
 			w.usage(&in)
 		}
-		return w.send(ctx, tx)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("agent %d: usage: %w", in.Agent.ID, unavailable(err))
@@ -86,9 +85,6 @@ const listUsageReads = `
 
 // UsageReads returns how far the sources of an agent were read, and those of the host with one of the paths.
 func (db *logStore) UsageReads(ctx context.Context, host string, agentID int64, paths []string) ([]daemon.UsageRead, error) {
-	if paths == nil {
-		paths = []string{}
-	}
 	return list[daemon.UsageRead](ctx, db, "what was read of usage", listUsageReads, storable(host, agentID, paths)...)
 }
 
@@ -104,14 +100,7 @@ const sumUsage = `
 
 // UsageSums returns sums of answers.
 func (db *logStore) UsageSums(ctx context.Context, q daemon.UsageQuery) ([]daemon.UsageSum, error) {
-	ids, days := q.AgentIDs, q.Days
-	if ids == nil {
-		ids = []int64{}
-	}
-	if days == nil {
-		days = []time.Time{}
-	}
-	return list[daemon.UsageSum](ctx, db, "usage", sumUsage, storable(ids, q.Persona, q.PipelineID, q.Host, q.Since, days)...)
+	return list[daemon.UsageSum](ctx, db, "usage", sumUsage, storable(notNil(q.AgentIDs), q.Persona, q.PipelineID, q.Host, q.Since, notNil(q.Days))...)
 }
 
 const listBudgetMarks = `

@@ -51,6 +51,14 @@ func (e *Event) For(pipeline, step *int64) *Event {
 	return e
 }
 
+// List returns a list with the event; no event: an empty one.
+func (e *Event) List() []*Event {
+	if e == nil {
+		return nil
+	}
+	return []*Event{e}
+}
+
 // TiedNoSession is a value of the member "tied" in the payload of an agent_ended event. It means that the agent never
 // had a session, so no session can be opened again. Any other value names the handoff or the pipeline that starts the
 // agent's successor.
