@@ -58,6 +58,13 @@ type Launch struct {
 // Add adds arguments to the command.
 func (l *Launch) Add(args ...string) { l.Argv = append(l.Argv, args...) }
 
+// Flag adds a flag with its value, unless that is empty.
+func (l *Launch) Flag(name, value string) {
+	if value != "" {
+		l.Add(name, value)
+	}
+}
+
 // File adds a file, and returns its path.
 func (l *Launch) File(path string, content []byte) string {
 	l.Files = append(l.Files, File{Path: path, Content: content})

@@ -72,9 +72,7 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	} else {
 		l.Add("--session-id", s.SessionID)
 	}
-	if s.Name != "" {
-		l.Add("--name", s.Name)
-	}
+	l.Flag("--name", s.Name)
 	if strings.TrimSpace(s.SkillText) != "" {
 		l.Add("--append-system-prompt-file", file("system-prompt.md", []byte(s.SkillText)))
 	}

@@ -89,9 +89,7 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	if skill := strings.TrimSpace(s.SkillText); skill != "" {
 		set("developer_instructions", runtimes.TOMLText(skill))
 	}
-	if s.Model != "" {
-		l.Add("-m", s.Model)
-	}
+	l.Flag("-m", s.Model)
 	if !hasFlag(s.Command, modeFlags...) {
 		l.Add(modes[s.Mode]...)
 	}
@@ -101,9 +99,7 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 			l.Add("--add-dir", dir)
 		}
 	}
-	if s.Resume != "" {
-		l.Add("resume", s.Resume)
-	}
+	l.Flag("resume", s.Resume)
 	if s.Prompt != "" {
 		l.Add("--", s.Prompt)
 	}

@@ -132,12 +132,8 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	} else {
 		l.Add("--session-id", s.SessionID)
 	}
-	if s.Model != "" {
-		l.Add("-m", s.Model)
-	}
-	if s.Mode != "" {
-		l.Add("--approval-mode", modes[s.Mode])
-	}
+	l.Flag("-m", s.Model)
+	l.Flag("--approval-mode", modes[s.Mode])
 	if s.Prompt != "" {
 		l.Add("--prompt-interactive=" + s.Prompt)
 	}

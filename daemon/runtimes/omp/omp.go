@@ -83,15 +83,9 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	if strings.TrimSpace(s.SkillText) != "" {
 		l.Add("--append-system-prompt", l.File(runtimes.SkillFile(s.Dir), []byte(s.SkillText)))
 	}
-	if s.Model != "" {
-		l.Add("--model", s.Model)
-	}
-	if s.Mode != "" {
-		l.Add("--approval-mode", modes[s.Mode])
-	}
-	if s.Resume != "" {
-		l.Add("-r", s.Resume)
-	}
+	l.Flag("--model", s.Model)
+	l.Flag("--approval-mode", modes[s.Mode])
+	l.Flag("-r", s.Resume)
 	if s.Prompt != "" {
 		b, err := json.Marshal(map[string]string{"text": s.Prompt})
 		if err != nil {

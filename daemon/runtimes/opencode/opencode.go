@@ -103,12 +103,8 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	l.Add("--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
-	if agent := AgentOf(s.Mode); agent != "" {
-		l.Add("--agent", agent)
-	}
-	if s.Resume != "" {
-		l.Add("-s", s.Resume)
-	}
+	l.Flag("--agent", AgentOf(s.Mode))
+	l.Flag("-s", s.Resume)
 	l.Env = []string{
 		"OPENCODE_CONFIG_CONTENT=" + string(b),
 		"OPENCODE_SERVER_PASSWORD=" + s.Server.Password,
