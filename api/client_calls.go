@@ -21,11 +21,7 @@ import (
 
 // CreateAgent starts an agent.
 func (c agentCalls) CreateAgent(ctx context.Context, in agents.NewAgent) (daemon.Agent, error) {
-	body := newAgentRequest{
-		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
-		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
-	}
-	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
+	return call[daemon.Agent](ctx, c, "POST", "/api/agents", in)
 }
 
 // Agents lists agents, the newest first.
@@ -162,7 +158,7 @@ func (c agentCalls) SendToPeer(ctx context.Context, agentID int64, to, text stri
 
 // DecideLimit decides what is done about the limit that an agent has hit.
 func (c agentCalls) DecideLimit(ctx context.Context, agentID int64, in limits.LimitDecision) (daemon.Agent, error) {
-	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), limitRequest{Do: in.Do, Runtime: in.Runtime})
+	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), in)
 }
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.

@@ -25,7 +25,7 @@ func (c agentCalls) BeginKeys(ctx context.Context, agentID int64) (daemon.KeysTa
 
 // TypeKeys types a batch of keys.
 func (c agentCalls) TypeKeys(ctx context.Context, agentID int64, in dialogs.KeyBatch) (dialogs.KeysTyped, error) {
-	return call[dialogs.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), keysRequest{in.Session, in.Seq, in.Items})
+	return call[dialogs.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), in)
 }
 
 // EndKeys ends a session of keys.

@@ -16,8 +16,7 @@ func (c personaCalls) RenamePersona(ctx context.Context, slug, to string) (FullP
 
 // CreatePersona makes a persona. It gets the next number for its role and name.
 func (c personaCalls) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
-	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}
-	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
+	return call[FullPersona](ctx, c, "POST", "/api/personas", in)
 }
 
 // Personas lists personas in the order of their slugs: those that are archived if archived is true, otherwise the others.

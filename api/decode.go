@@ -125,8 +125,10 @@ func wanted(field reflect.Value) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		return "an integer"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Slice:
 		return "a list"
 	case reflect.Struct:
@@ -137,9 +139,6 @@ func wanted(field reflect.Value) string {
 		panic(fmt.Sprintf("api: a request has a field of kind %s that decode cannot name", field.Kind()))
 	}
 }
-
-// pathID returns the id in the address.
-func pathID(c echo.Context) (int64, error) { return parseID("Id", c.Param("id")) }
 
 // parseID parses an id. It accepts only the spelling that an id has in JSON, such as 7 but not 07.
 func parseID(name, s string) (int64, error) {

@@ -27,31 +27,27 @@ func (s *site) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
 		{"GET", helloPath, "challenge", reply(s.hello)},
-		{"POST", "/api/dashboard/links", "", created(fromBody(s.createDashboardLink))},
+		{"POST", "/api/dashboard/links", "", created(act(s.createDashboardLink))},
 		{"GET", "/api/dashboard/logins", "", reply(plain(s.listLogins))},
-		{"DELETE", "/api/dashboard/logins", "", reply(fromBody(s.revokeLogins))},
-		{"DELETE", "/api/dashboard/logins/:login", "", reply(fromBody(s.revokeLogin))},
+		{"DELETE", "/api/dashboard/logins", "", reply(act(s.revokeLogins))},
+		{"DELETE", "/api/dashboard/logins/:login", "", reply(actByKey(s.revokeLogin))},
 		{"GET", "/", "", s.page(plain(s.pages.Home))},
 		{"GET", "/ui/pipelines", "status before", s.page(filtered(pipelinesShown, s.pages.Pipelines))},
-		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
+		{"GET", "/ui/pipelines/:id", "", s.page(byKey(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
-		{"GET", "/ui/agents/:id", "span", s.page(filteredByID(span, s.pages.Agent))},
-		{"GET", "/ui/agents/:id/diff", "file", s.page(filteredByID(diffRequest, s.pages.Diff))},
+		{"GET", "/ui/agents/:id", "span", s.page(filteredByKey(span, s.pages.Agent))},
+		{"GET", "/ui/agents/:id/diff", "file", s.page(filteredByKey(diffRequest, s.pages.Diff))},
 		{"GET", "/ui/worktrees", "all before", s.page(filtered(treeFilterOf, s.worktreesPage))},
-		{"GET", "/ui/worktrees/:id/diff", "file", s.page(filteredByID(diffRequest, s.pages.WorktreeDiff))},
+		{"GET", "/ui/worktrees/:id/diff", "file", s.page(filteredByKey(diffRequest, s.pages.WorktreeDiff))},
 		{"GET", "/ui/personas", "", s.page(plain(s.pages.People))},
-		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
+		{"GET", "/ui/personas/:slug", "", s.page(byKey(s.pages.Persona))},
 		{"GET", "/ui/handoffs", "persona status before", s.page(filtered(handoffsShown, s.pages.Handoffs))},
-		{"GET", "/ui/handoffs/:id", "", s.page(byID(s.pages.Handoff))},
-		{"GET", "/ui/handoffs/:id/document", "", s.page(byID(s.pages.Document))},
-		{"GET", "/ui/handoffs/:id/context", "", s.page(byID(s.pages.Context))},
+		{"GET", "/ui/handoffs/:id", "", s.page(byKey(s.pages.Handoff))},
+		{"GET", "/ui/handoffs/:id/document", "", s.page(byKey(s.pages.Document))},
+		{"GET", "/ui/handoffs/:id/context", "", s.page(byKey(s.pages.Context))},
 		{"GET", "/ui/static/:name", "", s.showStatic},
 	}
-}
-
-func (s *site) personaPage(c echo.Context) (*dashboard.Page, error) {
-	return s.pages.Persona(c.Request().Context(), c.Param("slug"))
 }
 
 func (s *site) worktreesPage(ctx context.Context, f treeFilter) (*dashboard.Page, error) {
