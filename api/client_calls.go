@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -82,23 +81,11 @@ func (c agentCalls) StopAgent(ctx context.Context, id int64, force bool) (daemon
 
 // Usage sums up what agents have used.
 func (c *Client) Usage(ctx context.Context, by views.UsageBy, q daemon.UsageQuery) (views.UsageReport, error) {
-	v := url.Values{}
-	set := func(name, value string) {
-		if value != "" && value != "0" {
-			v.Set(name, value)
-		}
-	}
-	set("by", string(by))
-	set("persona", q.Persona)
-	set("host", q.Host)
-	set("pipeline_id", strconv.FormatInt(q.PipelineID, 10))
+	of := map[string]any{"by": by, "persona": q.Persona, "host": q.Host, "pipeline_id": q.PipelineID, "since": q.Since}
 	if len(q.AgentIDs) == 1 {
-		set("agent_id", strconv.FormatInt(q.AgentIDs[0], 10))
+		of["agent_id"] = q.AgentIDs[0]
 	}
-	if !q.Since.IsZero() {
-		set("since", q.Since.UTC().Format(time.RFC3339))
-	}
-	return call[views.UsageReport](ctx, c, "GET", "/api/usage?"+v.Encode(), nil)
+	return call[views.UsageReport](ctx, c, "GET", "/api/usage"+query(of), nil)
 }
 
 // Budget returns how much of a persona's budget is used today.
@@ -123,11 +110,7 @@ func (c agentCalls) Diff(ctx context.Context, id int64, in agents.DiffRequest) (
 }
 
 func diffAt(ctx context.Context, c caller, path string, in agents.DiffRequest) (agents.AgentDiff, error) {
-	q := url.Values{"file": in.Files}
-	if in.Stat {
-		q.Set("stat", "true")
-	}
-	return call[agents.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
+	return call[agents.AgentDiff](ctx, c, "GET", path+query(map[string]any{"file": in.Files, "stat": in.Stat}), nil)
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
@@ -204,7 +187,7 @@ func (c handoffCalls) Handoff(ctx context.Context, id int64) (daemon.Handoff, er
 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c handoffCalls) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), handoffs.Retry{Mode: mode})
+	return c.RetryHandoffAs(ctx, id, handoffs.Retry{Mode: mode})
 }
 
 // RetryHandoffAs retries a handoff with further choices.
@@ -295,13 +278,7 @@ func (c *Client) NotificationPreferences(ctx context.Context) (tell.Preferences,
 
 // SetNotificationPreferences changes the preferences. A field that is nil in in stays as it is.
 func (c *Client) SetNotificationPreferences(ctx context.Context, in notices.PreferenceChange) (tell.Preferences, error) {
-	fields := map[string]bool{}
-	for name, value := range map[string]*bool{"errors": in.Errors, "waiting": in.Waiting, "completed": in.Completed, "desktop": in.Desktop} {
-		if value != nil {
-			fields[name] = *value
-		}
-	}
-	return call[tell.Preferences](ctx, c, "PUT", "/api/notifications/preferences", fields)
+	return call[tell.Preferences](ctx, c, "PUT", "/api/notifications/preferences", preferencesRequest{in.Errors, in.Waiting, in.Completed, in.Desktop, ""})
 }
 
 // ReloadSettings makes the daemon read its settings again, and returns which have changed.

@@ -21,11 +21,7 @@ func (c personaCalls) CreatePersona(ctx context.Context, in personas.New) (FullP
 
 // Personas lists personas in the order of their slugs: those that are archived if archived is true, otherwise the others.
 func (c personaCalls) Personas(ctx context.Context, archived bool) ([]Persona, error) {
-	path := "/api/personas"
-	if archived {
-		path += "?archived=true"
-	}
-	return call[[]Persona](ctx, c, "GET", path, nil)
+	return call[[]Persona](ctx, c, "GET", "/api/personas"+query(map[string]any{"archived": archived}), nil)
 }
 
 // Persona returns one persona with its texts.

@@ -182,6 +182,8 @@ func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			switch {
+			case values.Get(name) == "" && slices.Contains(known, name) && strings.HasPrefix(c.Path(), "/ui/"):
+				delete(values, name) // a form sends its empty fields
 			case !slices.Contains(known, name):
 				return invalid(codeUnknownParameter, "Parameter %.80q is not known here", name)
 			case len(values[name]) > 1 && name != repeated:

@@ -10,11 +10,11 @@ import (
 // preferencesRequest changes the notification preferences. If a field is absent, its preference stays as it is. The request
 // has the same fields as the answer, so a client may change one field of an answer and send it back.
 type preferencesRequest struct {
-	Errors    *bool  `json:"errors"`
-	Waiting   *bool  `json:"waiting"`
-	Completed *bool  `json:"completed"`
-	Desktop   *bool  `json:"desktop"`
-	UpdatedAt string `json:"updated_at"` // ignored
+	Errors    *bool  `json:"errors,omitempty"`
+	Waiting   *bool  `json:"waiting,omitempty"`
+	Completed *bool  `json:"completed,omitempty"`
+	Desktop   *bool  `json:"desktop,omitempty"`
+	UpdatedAt string `json:"updated_at,omitempty"` // ignored
 }
 
 func (h operatorHandlers) setPreferences(ctx context.Context, in preferencesRequest) (tell.Preferences, error) {

@@ -32,7 +32,7 @@ func (s *site) dashboardRoutes() []route {
 		{"DELETE", "/api/dashboard/logins", "", reply(act(s.revokeLogins))},
 		{"DELETE", "/api/dashboard/logins/:login", "", reply(actByKey(s.revokeLogin))},
 		{"GET", "/", "", s.page(plain(s.pages.Home))},
-		{"GET", "/ui/pipelines", "status before", s.page(filtered(pipelinesShown, s.pages.Pipelines))},
+		{"GET", "/ui/pipelines", "status before", s.page(filtered(pipelineFilter, s.pages.Pipelines))},
 		{"GET", "/ui/pipelines/:id", "", s.page(byKey(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
@@ -42,7 +42,7 @@ func (s *site) dashboardRoutes() []route {
 		{"GET", "/ui/worktrees/:id/diff", "file", s.page(filteredByKey(diffRequest, s.pages.WorktreeDiff))},
 		{"GET", "/ui/personas", "", s.page(plain(s.pages.People))},
 		{"GET", "/ui/personas/:slug", "", s.page(byKey(s.pages.Persona))},
-		{"GET", "/ui/handoffs", "persona status before", s.page(filtered(handoffsShown, s.pages.Handoffs))},
+		{"GET", "/ui/handoffs", "persona status before", s.page(filtered(handoffFilter, s.pages.Handoffs))},
 		{"GET", "/ui/handoffs/:id", "", s.page(byKey(s.pages.Handoff))},
 		{"GET", "/ui/handoffs/:id/document", "", s.page(byKey(s.pages.Document))},
 		{"GET", "/ui/handoffs/:id/context", "", s.page(byKey(s.pages.Context))},
@@ -54,26 +54,7 @@ func (s *site) worktreesPage(ctx context.Context, f treeFilter) (*dashboard.Page
 	return s.pages.Worktrees(ctx, f.all, f.before)
 }
 
-// pipelinesShown is which pipelines the page of pipelines shows. The form sends an empty status for all.
-func pipelinesShown(p *params) daemon.PipelineFilter {
-	return daemon.PipelineFilter{
-		Status: daemon.PipelineStatus(p.oneOf("status", "", string(daemon.PipelinePending), string(daemon.PipelineRunning),
-			string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed))),
-		Before: p.id("before"),
-	}
-}
-
-// handoffsShown is which handoffs the page of handoffs shows.
-func handoffsShown(p *params) daemon.HandoffFilter {
-	return daemon.HandoffFilter{
-		Persona: p.text("persona"),
-		Status: daemon.Status(p.oneOf("status", "", string(daemon.StatusPending), string(daemon.StatusInProgress),
-			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
-		Before: p.id("before"),
-	}
-}
-
-// logPage draws the page of the log, with the filter of the page's form. The form also sends its empty fields.
+// logPage draws the page of the log, with the filter of the page's form.
 func (s *site) logPage(c echo.Context) (*dashboard.Page, error) {
 	p := paramsOf(c)
 	f := dashboard.LogFilter{

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
@@ -30,7 +28,7 @@ func (h treeHandlers) list(ctx context.Context, f treeFilter) ([]worktrees.TreeV
 
 // Worktrees lists work trees, the newest first. With all it lists those that were removed, too.
 func (c treeCalls) Worktrees(ctx context.Context, all bool) ([]worktrees.TreeView, error) {
-	return call[[]worktrees.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
+	return call[[]worktrees.TreeView](ctx, c, "GET", "/api/worktrees"+query(map[string]any{"all": all, "limit": maxLimit}), nil)
 }
 
 // Worktree returns one work tree.
