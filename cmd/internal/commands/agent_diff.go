@@ -23,7 +23,6 @@ included.`,
 		Example: `  understudy agent diff 7
   understudy agent diff developer-con-1 --stat
   understudy agent diff 7 cmd/main.go docs`,
-		ValidArgsFunction: completeAgents(a),
 	}, func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error) {
 		client, agent, err := findAgent(ctx, a, name)
 		if err != nil {
@@ -37,7 +36,6 @@ included.`,
 // its other arguments name. read asks the daemon for that.
 func diffCommand(a *cli.App, c *cobra.Command, read func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error)) *cobra.Command {
 	var in agents.DiffRequest
-	c.Args = cobra.MinimumNArgs(1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in.Files = args[1:]
 		diff, err := read(c.Context(), args[0], in)

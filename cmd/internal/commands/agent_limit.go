@@ -25,8 +25,6 @@ may decide it beforehand (limits.on_limit in config.yaml, on_limit in skill.md).
 		Example: `  understudy agent limit 7
   understudy agent limit 7 --wait
   understudy agent limit developer-con-1 --hand-over --runtime codex`,
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case wait && handOver:

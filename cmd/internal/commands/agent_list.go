@@ -40,7 +40,6 @@ what does not fit is left out; --wide prints all.`,
   understudy agent list --watch
   understudy agent list --all --persona developer-con-1 --wide
   understudy agent list --state waiting --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case l.all && l.State != "":
@@ -69,7 +68,7 @@ what does not fit is left out; --wide prints all.`,
 	c.Flags().BoolVarP(&l.wide, "wide", "w", false, "print all columns in full, however wide the terminal is")
 	c.Flags().BoolVar(&l.watch, "watch", false, "keep the list up to date until Ctrl-C")
 	cli.CompleteFlag(c, "state", cli.OneOf(agentStates...))
-	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "sort", cli.OneOf(show.SortKeys()...))
 	return c
 }
@@ -193,11 +192,9 @@ func redraw(a *cli.App, lines []string) error {
 
 func agentRename(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "rename AGENT NAME",
-		Short:             "Give an agent another name, which its successors keep",
-		Example:           "  understudy agent rename 7 checkout-flow",
-		Args:              cli.ExactArgs("AGENT", "NAME"),
-		ValidArgsFunction: completeAgents(a),
+		Use:     "rename AGENT NAME",
+		Short:   "Give an agent another name, which its successors keep",
+		Example: "  understudy agent rename 7 checkout-flow",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, agent, err := findAgent(c.Context(), a, args[0])
 			if err != nil {
@@ -218,9 +215,7 @@ func agentNotify(a *cli.App) *cobra.Command {
 		Short: "Choose whether you are notified when an agent has finished a turn",
 		Long: `Choose whether you are notified when an agent has finished a turn, with what it said. The default is
 what the agent's persona says with notify_finished in its skill.md, else off. Successors keep it.`,
-		Example:           "  understudy agent notify 7 on\n  understudy agent notify checkout-flow persona",
-		Args:              cli.ExactArgs("AGENT", "on|off|persona"),
-		ValidArgsFunction: inOrder(completeAgents(a), cli.OneOf("on", "off", "persona")),
+		Example: "  understudy agent notify 7 on\n  understudy agent notify checkout-flow persona",
 		RunE: func(c *cobra.Command, args []string) error {
 			to, ok := says[args[1]]
 			if !ok {

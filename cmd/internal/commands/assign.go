@@ -13,9 +13,7 @@ func agentAssign(a *cli.App) *cobra.Command {
 		Long: `Give a persona to an agent that you started yourself, in your own tmux, and that registered
 through the installed hooks. The daemon types once that the agent is to read the persona's skill.
 From then on the agent can be handed over.`,
-		Example:           "  understudy agent assign 7 developer-con-1",
-		Args:              cli.ExactArgs("AGENT", "PERSONA"),
-		ValidArgsFunction: inOrder(completeAgents(a), completePersonas(a)),
+		Example: "  understudy agent assign 7 developer-con-1",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, agent, err := findAgent(c.Context(), a, args[0])
 			if err != nil {

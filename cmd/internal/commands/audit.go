@@ -39,7 +39,6 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
   understudy audit --types handoff_failed,pipeline_failed --since 2026-03-01
   understudy audit --search "permission for Bash" --limit 20
   understudy audit --since 168h --export md --output week.md`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(c, time.Now()); err != nil {
 				return err
@@ -61,10 +60,10 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
 	c.Flags().IntVar(&f.filter.Limit, "limit", 100, "at most this `number`")
 	c.Flags().StringVar(&f.export, "export", "", "write all matching events in this `form`: md or json")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the `file` that --export writes or replaces")
-	cli.CompleteFlag(c, "agent", anyArgs(completeAgents(a)))
-	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
-	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))
-	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "agent", completeAgents(a))
+	cli.CompleteFlag(c, "handoff", completeHandoffs(a, nil))
+	cli.CompleteFlag(c, "pipeline", completePipelines(a, nil))
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "types", listOf(views.EventTypes))
 	cli.CompleteFlag(c, "export", cli.OneOf("md", "json"))
 	return c

@@ -22,6 +22,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/desktop"
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 	"github.com/understudyd/understudy/cmd/internal/service"
+	"github.com/understudyd/understudy/daemon"
 )
 
 // The exit codes.
@@ -133,6 +134,10 @@ A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DAT
 		c.Hidden = true
 		root.AddCommand(c)
 	}
+	cli.TakeArgs(root, map[string]cobra.CompletionFunc{
+		"AGENT": completeAgents(a), "PERSONA": completePersonas(a), "TREE": completeTrees(a, daemon.TreeStanding),
+		"TEMPLATE": completeTemplates(a), "TARGET": completeTargets(a), "LOGIN": completeLogins(a), "DIR": folders,
+	})
 	return root
 }
 

@@ -34,6 +34,7 @@ without a login it signs out all.`,
 		Example: `  understudy dashboard
   understudy dashboard --open
   understudy dashboard --revoke               # signs all browsers out`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, ids []string) error {
 			switch {
 			case len(ids) > 0 && !revoke:
@@ -45,7 +46,6 @@ without a login it signs out all.`,
 			}
 			return showDashboard(c.Context(), a, open)
 		},
-		ValidArgsFunction: completeLogins(a),
 	})
 	c.Flags().BoolVar(&open, "open", false, "open the link in the desktop's browser")
 	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")

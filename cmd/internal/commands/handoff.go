@@ -47,8 +47,7 @@ Inside an agent, the word self stands for that agent.`,
   understudy handoff self --mode generate
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
-		Args:              someArgs("AGENT", nil),
-		ValidArgsFunction: more(completeHandingOver(a)),
+		ValidArgsFunction: completeHandingOver(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
 			if c.Flags().Changed("in-place") {
@@ -70,7 +69,7 @@ Inside an agent, the word self stands for that agent.`,
 	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet, or a generated document says next to nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
-	cli.CompleteFlag(c, "to", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "to", completePersonas(a))
 	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
 	c.AddCommand(handoffList(a), handoffShow(a), handoffRecord(a), handoffCancel(a), handoffRetry(a))
 	return c
@@ -169,7 +168,6 @@ func handoffCancel(a *cli.App) *cobra.Command {
 		Short:             "Cancel a handoff whose document is not recorded yet; the agent lives on",
 		Long:              "Cancel a handoff; the agent lives on. A handoff can be cancelled until its document is recorded.\nInside an agent, the word self stands for that agent's handoff.",
 		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Open),
 		RunE: func(c *cobra.Command, args []string) error {
 			return cancelHandoff(c.Context(), a, args[0])
@@ -211,7 +209,6 @@ func handoffRetry(a *cli.App) *cobra.Command {
 		Use:               "retry ID",
 		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force\n  understudy handoff retry 12 --runtime codex --permission-mode edits",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Retryable),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])

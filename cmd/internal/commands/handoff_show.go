@@ -25,13 +25,12 @@ func handoffList(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "List handoffs, the newest first",
 		Example: "  understudy handoff list --persona developer-con-1\n  understudy handoff list --status failed --json",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return listHandoffs(c.Context(), a, o) },
 	})
 	c.Flags().StringVar(&o.Persona, "persona", "", "only handoffs of this `persona`")
 	c.Flags().StringVar(&o.Status, "status", "", "only handoffs with this `status`: pending, in_progress, completed, failed or cancelled")
-	pageFlags(c, &o, "handoffs", anyArgs(completeHandoffs(a, nil)))
-	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
+	pageFlags(c, &o, "handoffs", completeHandoffs(a, nil))
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "status", cli.OneOf(handoffStatuses...))
 	return c
 }
@@ -53,7 +52,6 @@ func handoffShow(a *cli.App) *cobra.Command {
 		Use:               "show ID",
 		Short:             "Show one handoff with its phases and its line, or its document",
 		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, nil),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
@@ -123,7 +121,6 @@ func handoffRecord(a *cli.App) *cobra.Command {
 		Long: `Print what a handoff passed on beside its document: the decisions that the document names, the
 open todos of the outgoing session, the files that it touched, and the end of its conversation.`,
 		Example:           "  understudy handoff record 12 | less\n  understudy handoff record 12 --json",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, func(h *daemon.Handoff) bool { return h.RecordedAt != nil }),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])

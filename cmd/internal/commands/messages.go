@@ -31,8 +31,6 @@ cancelled any more. The messages of an agent that hands over are passed on to it
 		Example: `  understudy agent messages developer-con-1
   understudy agent messages 7 --cancel 42 --cancel 43
   understudy agent messages 7 --cancel all`,
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(cancel) > 0 {
 				return cancelMessages(c.Context(), a, args[0], cancel)

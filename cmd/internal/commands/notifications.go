@@ -36,7 +36,6 @@ commands. Where there is no desktop, they are in the daemon's log and in the eve
 		Use:     "show",
 		Short:   "Show which notifications are on",
 		Example: "  understudy notifications show --json",
-		Args:    cli.ExactArgs(),
 		RunE:    show,
 	}), setNotificationsCommand(a), testNotificationCommand(a))
 	return c
@@ -49,7 +48,6 @@ func setNotificationsCommand(a *cli.App) *cobra.Command {
 		Short: "Choose which notifications are on; what is not named stays as it is",
 		Example: `  understudy notifications set --waiting=false
   understudy notifications set --waiting --completed=false`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var change notices.PreferenceChange
 			if c.Flags().Changed("waiting") {
@@ -78,16 +76,9 @@ func testNotificationCommand(a *cli.App) *cobra.Command {
 		Short: "Have the daemon send a notification now: to the desktop, or to a target",
 		Example: `  understudy notifications test
   understudy notifications test phone`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usagef("%q is one argument too many", args[1])
-			}
-			return nil
-		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return testNotification(c.Context(), a, strings.Join(args, ""))
 		},
-		ValidArgsFunction: completeTargets(a),
 	})
 }
 

@@ -37,7 +37,6 @@ func permissionList(a *cli.App) *cobra.Command {
 		Short: "List the permissions that agents ask for now",
 		Example: `  understudy permission list
   understudy permission list --all --agent developer-con-1`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return listPermissions(c.Context(), a, agent, all) },
 	})
 	c.Flags().BoolVar(&all, "all", false, "also those that were answered or are over")
@@ -74,7 +73,6 @@ func permissionShow(a *cli.App) *cobra.Command {
 		Use:               "show ID",
 		Short:             "Show what an agent asks for, and what was answered",
 		Example:           "  understudy permission show 4711",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, p, err := findPermission(c.Context(), a, args[0])
@@ -101,8 +99,7 @@ func permissionAllow(a *cli.App) *cobra.Command {
 		Example: `  understudy permission allow 4711
   understudy permission allow 4711 4712
   understudy permission allow 4711 --agent`,
-		Args:              someArgs("ID", nil),
-		ValidArgsFunction: more(completePermissions(a)),
+		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := permissions.Answer{Verdict: daemon.Allow, Digest: digest}
 			if agent {
@@ -121,15 +118,9 @@ func permissionAllow(a *cli.App) *cobra.Command {
 
 func permissionDeny(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:     "deny ID [SENTENCE]",
-		Short:   "Deny what an agent asks for, with a sentence for it",
-		Example: "  understudy permission deny 4711 \"run the tests of the parser only\"",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.ExactArgs("ID")(c, args)
-			}
-			return maxArgs(2)(c, args)
-		},
+		Use:               "deny ID [SENTENCE]",
+		Short:             "Deny what an agent asks for, with a sentence for it",
+		Example:           "  understudy permission deny 4711 \"run the tests of the parser only\"",
 		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := permissions.Answer{Verdict: daemon.Deny}

@@ -30,7 +30,6 @@ func personaAdd(a *cli.App) *cobra.Command {
 that plays the persona is given skill.md, and leaves in experience.md what later agents should know.`,
 		Example: `  understudy persona add developer mia --description "Works on the billing service"
   understudy persona add data-engineer leo --skill-file leo.md`,
-		Args: cli.ExactArgs("ROLE", "NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Role, in.Name = args[0], args[1]
 			return addPersona(c.Context(), a, in, file)
@@ -81,7 +80,6 @@ func personaList(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "List personas",
 		Example: "  understudy persona list\n  understudy persona list --archived",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return listPersonas(c.Context(), a, archived) },
 	})
 	c.Flags().BoolVar(&archived, "archived", false, "list archived personas")
@@ -102,12 +100,10 @@ func listPersonas(ctx context.Context, a *cli.App, archived bool) error {
 
 func personaShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show PERSONA",
-		Short:             "Show one persona, with its skill and experience",
-		Example:           "  understudy persona show developer-con-1",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
-		RunE:              func(c *cobra.Command, args []string) error { return showPersona(c.Context(), a, args[0]) },
+		Use:     "show PERSONA",
+		Short:   "Show one persona, with its skill and experience",
+		Example: "  understudy persona show developer-con-1",
+		RunE:    func(c *cobra.Command, args []string) error { return showPersona(c.Context(), a, args[0]) },
 	})
 }
 
@@ -142,11 +138,9 @@ func showPersona(ctx context.Context, a *cli.App, slug string) error {
 
 func personaArchive(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "archive PERSONA",
-		Short:             "Archive a persona with its documents; nothing is deleted",
-		Example:           "  understudy persona archive developer-mia-1",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
+		Use:     "archive PERSONA",
+		Short:   "Archive a persona with its documents; nothing is deleted",
+		Example: "  understudy persona archive developer-mia-1",
 		RunE: func(c *cobra.Command, args []string) error {
 			client := a.Client()
 			p, err := client.ArchivePersona(c.Context(), args[0])

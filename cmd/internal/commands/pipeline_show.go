@@ -22,7 +22,6 @@ func pipelineShow(a *cli.App) *cobra.Command {
 		Example: `  understudy pipeline show 7
   understudy pipeline show 7 --step 2 | less
   understudy pipeline show 7 --step 2 --input`,
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completePipelines(a, nil),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("pipeline", args[0])

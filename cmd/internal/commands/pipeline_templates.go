@@ -16,7 +16,6 @@ func pipelineTemplates(a *cli.App) *cobra.Command {
 		Long: `List the templates that pipelines are made from: the files pipelines/*.yaml in the data directory.
 The daemon reads a file again when it changes.`,
 		Example: "  understudy pipeline templates",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return listTemplates(c.Context(), a) },
 	})
 }

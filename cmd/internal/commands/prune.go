@@ -18,7 +18,6 @@ func pruneCommand(a *cli.App) *cobra.Command {
 million. The daemon does so by itself every ten minutes. Documents of handoffs are files and stay.`,
 		Example: `  understudy prune --dry-run            # how much would be deleted
   understudy prune`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runPrune(c.Context(), a, dry) },
 	})
 	c.Flags().BoolVar(&dry, "dry-run", false, "delete nothing; say how much would be deleted")

@@ -20,7 +20,6 @@ daemon is started again. If the file is wrong, the daemon goes on with the setti
 Personas, and templates of pipelines, are read again by themselves when their files change.`,
 		Example: `  understudy reload
   understudy reload --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runReload(c.Context(), a) },
 	})
 }

@@ -21,7 +21,6 @@ one it prints what that one can do and what it cannot do. docs/runtimes.md has a
 them side by side.`,
 		Example: `  understudy runtimes
   understudy runtimes codex`,
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuntimes(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {

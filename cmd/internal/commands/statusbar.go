@@ -31,7 +31,6 @@ handed over, which agent goes on.`,
 		Example: `  understudy statusbar
   understudy statusbar --conf >> ~/.tmux.conf && tmux source-file ~/.tmux.conf
   understudy statusbar --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case conf:

@@ -27,7 +27,6 @@ that no runtime reports is not guessed: it is "not reported".`,
 		Example: `  understudy usage --since 24h
   understudy usage --by day
   understudy usage --by run --since 2026-03-01 --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !slices.Contains(views.UsageBys(), views.UsageBy(by)) {
 				return cli.Usagef("--by must be one of %s", usageBys())
@@ -97,9 +96,7 @@ func personaGoOn(a *cli.App) *cobra.Command {
 		Short: "Let a persona's agents go on today although its budget is used up",
 		Long: `Let the agents of a persona go on until midnight although its budget is used up. What is queued for
 them is delivered. To raise the budget for good, change "budget" in the persona's skill.md.`,
-		Example:           "  understudy persona go-on reviewer-ann-1",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
+		Example: "  understudy persona go-on reviewer-ann-1",
 		RunE: func(c *cobra.Command, args []string) error {
 			client := a.Client()
 			out, err := client.GoOn(c.Context(), args[0])

@@ -15,7 +15,6 @@ func versionCommand(a *cli.App) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version, and the commit that it was built from",
 		Example: "  understudy version",
-		Args:    cli.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			b := build.Read()
 			if a.JSON {
