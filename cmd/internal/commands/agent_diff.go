@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon/agents"
 )
 
@@ -39,14 +40,10 @@ func diffCommand(a *cli.App, c *cobra.Command, read func(ctx context.Context, na
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in.Files = args[1:]
 		diff, err := read(c.Context(), args[0], in)
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return a.PrintJSON(diff)
-		}
-		show.Diff(a.UI(a.Stdout), &diff)
-		return nil
+		return told(a, diff, err, func(u *term.UI) error {
+			show.Diff(u, &diff)
+			return nil
+		})
 	}
 	c.Flags().BoolVar(&in.Stat, "stat", false, "list the files with their counts only")
 	return a.WithJSON(c)

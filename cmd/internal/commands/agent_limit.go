@@ -1,8 +1,8 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -52,17 +52,8 @@ func decideLimit(ctx context.Context, a *cli.App, word string, in limits.LimitDe
 		return err
 	}
 	if in.Do != "" {
-		if agent, err = c.DecideLimit(ctx, agent.ID, in); err != nil {
-			return err
-		}
+		agent, err = c.DecideLimit(ctx, agent.ID, in)
 	}
-	if a.JSON {
-		return a.PrintJSON(agent)
-	}
-	said := show.LimitInFull(&agent)
-	if said == "" {
-		said = "is not limited: it is " + string(agent.State)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(a.WithData(said)))
-	return err
+	said := cmp.Or(show.LimitInFull(&agent), "is not limited: it is "+string(agent.State))
+	return answer(a, agent, err, "agent %d %s", agent.ID, words.Terminal(said))
 }

@@ -96,18 +96,11 @@ func listed(ctx context.Context, a *cli.App, c *api.Client, l listing) ([]daemon
 func listAgents(ctx context.Context, a *cli.App, l listing) error {
 	c := a.Client()
 	list, needs, err := listed(ctx, a, c, l)
-	if err != nil {
-		return err
+	if err != nil || a.JSON {
+		return told(a, list, err, nil)
 	}
-	if a.JSON {
-		return a.PrintJSON(list)
-	}
-	for _, line := range agentLines(a, l, list, needs, l.used(ctx, c)) {
-		if _, err := fmt.Fprintln(a.Stdout, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = fmt.Fprintln(a.Stdout, strings.Join(agentLines(a, l, list, needs, l.used(ctx, c)), "\n"))
+	return err
 }
 
 // agentLines draws a list of agents, or the sentence that there are none.
@@ -195,16 +188,10 @@ func agentRename(a *cli.App) *cobra.Command {
 		Use:     "rename AGENT NAME",
 		Short:   "Give an agent another name, which its successors keep",
 		Example: "  understudy agent rename 7 checkout-flow",
-		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := findAgent(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if agent, err = client.RenameAgent(c.Context(), agent.ID, args[1]); err != nil {
-				return err
-			}
-			return answer(a, agent, "agent %d is called %s", agent.ID, agent.Name)
-		},
+		RunE: onAgent(a, func(ctx context.Context, c *api.Client, g daemon.Agent, args []string) error {
+			g, err := c.RenameAgent(ctx, g.ID, args[0])
+			return answer(a, g, err, "agent %d is called %s", g.ID, g.Name)
+		}),
 	})
 }
 
@@ -225,13 +212,12 @@ what the agent's persona says with notify_finished in its skill.md, else off. Su
 			if err != nil {
 				return err
 			}
-			if agent, err = client.NotifyWhenFinished(c.Context(), agent.ID, to); err != nil {
-				return err
-			}
+			how := ": " + to
 			if to == "" {
-				return answer(a, agent, "agent %d notifies of finished turns if its persona says so", agent.ID)
+				how = " if its persona says so"
 			}
-			return answer(a, agent, "agent %d notifies of finished turns: %s", agent.ID, to)
+			agent, err = client.NotifyWhenFinished(c.Context(), agent.ID, to)
+			return answer(a, agent, err, "agent %d notifies of finished turns%s", agent.ID, how)
 		},
 	})
 }

@@ -142,21 +142,17 @@ func agentScreen(a *cli.App) *cobra.Command {
 		Use:     "screen AGENT",
 		Short:   "Print what an agent's pane shows",
 		Example: "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
-		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := findAgent(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onAgent(a, func(ctx context.Context, c *api.Client, g daemon.Agent, _ []string) error {
 			format := "text"
 			if colors {
 				format = "ansi"
 			}
-			screen, err := client.Screen(c.Context(), agent.ID, format)
+			screen, err := c.Screen(ctx, g.ID, format)
 			if err == nil {
 				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
 			}
 			return err
-		},
+		}),
 	}
 	c.Flags().BoolVar(&colors, "colors", false, "print its colours too")
 	return c

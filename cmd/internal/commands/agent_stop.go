@@ -113,7 +113,7 @@ func stopAll(ctx context.Context, a *cli.App, s stopping) error {
 		return err
 	}
 	if len(active) == 0 {
-		return answer(a, []outcome{}, "no agent is active")
+		return answer(a, []outcome{}, nil, "no agent is active")
 	}
 	question := stopQuestion(active)
 	switch {

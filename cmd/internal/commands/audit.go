@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/calendar"
@@ -133,9 +132,9 @@ func searchAudit(ctx context.Context, a *cli.App, f auditFlags) error {
 	if f.export != "" {
 		return exportAudit(ctx, a, f)
 	}
-	get := func(c *api.Client) ([]event.Event, error) { return c.Audit(ctx, f.filter) }
+	list, err := a.Client().Audit(ctx, f.filter)
 	now := time.Now()
-	return printList(a, get, "no event in the log matches", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e event.Event) []string {
+	return printList(a, list, err, "no event in the log matches", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e *event.Event) []string {
 		return []string{fmt.Sprint(e.ID), moment(e.At, now), string(e.Type), e.Words()}
 	})
 }

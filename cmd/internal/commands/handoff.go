@@ -182,10 +182,7 @@ func cancelHandoff(ctx context.Context, a *cli.App, word string) error {
 		return err
 	}
 	h, err := c.CancelHandoff(ctx, agentID, id)
-	if err != nil {
-		return err
-	}
-	return answer(a, h, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
+	return answer(a, h, err, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
 }
 
 // handoffNamed returns the agent and the id of the handoff that a word names. For selfWord the id is 0: that agent's newest one.
@@ -210,18 +207,14 @@ func handoffRetry(a *cli.App) *cobra.Command {
 		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force\n  understudy handoff retry 12 --runtime codex --permission-mode edits",
 		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Retryable),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("handoff", args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onID(a, "handoff", func(ctx context.Context, c *api.Client, id int64) error {
 			if in.Mode != "" {
 				if err := checkMode(in.Mode); err != nil {
 					return err
 				}
 			}
-			return retryHandoff(c.Context(), a, id, in, wait)
-		},
+			return retryHandoff(ctx, a, c, id, in, wait)
+		}),
 	})
 	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
@@ -233,22 +226,18 @@ func handoffRetry(a *cli.App) *cobra.Command {
 	return c
 }
 
-func retryHandoff(ctx context.Context, a *cli.App, id int64, in handoffs.Retry, wait bool) error {
-	c := a.Client()
+func retryHandoff(ctx context.Context, a *cli.App, c *api.Client, id int64, in handoffs.Retry, wait bool) error {
 	before, err := c.Transitions(ctx, id)
 	if err != nil {
 		return err
 	}
 	h, err := c.RetryHandoffAs(ctx, id, in)
-	if err != nil {
-		return err
-	}
-	if wait {
+	if wait && err == nil {
 		seq := int64(0)
 		if len(before) > 0 {
 			seq = before[len(before)-1].Seq
 		}
 		return watchHandoff(ctx, a, c, watched{id: id, agent: h.AgentID, mode: h.Mode, seq: seq})
 	}
-	return answer(a, h, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
+	return answer(a, h, err, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
 }

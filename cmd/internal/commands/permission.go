@@ -58,11 +58,11 @@ func listPermissions(ctx context.Context, a *cli.App, word string, all bool) err
 	if all {
 		columns = append(columns, "ANSWER")
 	}
-	get := func(c *api.Client) ([]daemon.Permission, error) { return c.Permissions(ctx, f) }
-	return printList(a, get, "no agent asks for a permission", columns, func(p daemon.Permission) []string {
+	list, err := a.Client().Permissions(ctx, f)
+	return printList(a, list, err, "no agent asks for a permission", columns, func(p *daemon.Permission) []string {
 		row := []string{fmt.Sprint(p.ID), fmt.Sprint(p.AgentID), words.Age(time.Since(p.AskedAt)), words.Terminal(p.Tool), words.Terminal(p.Subject)}
 		if all {
-			row = append(row, words.Terminal(views.PermissionOutcome(&p)))
+			row = append(row, words.Terminal(views.PermissionOutcome(p)))
 		}
 		return row
 	})
@@ -76,14 +76,10 @@ func permissionShow(a *cli.App) *cobra.Command {
 		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, p, err := findPermission(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(p)
-			}
-			printPermission(a, &p)
-			return nil
+			return told(a, p, err, func(*term.UI) error {
+				printPermission(a, &p)
+				return nil
+			})
 		},
 	})
 }

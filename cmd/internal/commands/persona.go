@@ -58,20 +58,12 @@ func addPersona(ctx context.Context, a *cli.App, in personas.New, file string) e
 		}
 		in.Skill = string(b)
 	}
-	c := a.Client()
-	p, err := c.CreatePersona(ctx, in)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(p)
-	}
+	p, err := a.Client().CreatePersona(ctx, in)
 	next := ""
 	if in.Skill == "" {
 		next = fmt.Sprintf("; it says what its description says, and `understudy persona edit %s` opens it", p.Slug)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "persona %s is ready: its skill is in %s/skill.md%s\n", p.Slug, p.Dir, next)
-	return err
+	return answer(a, p, err, "persona %s is ready: its skill is in %s/skill.md%s", p.Slug, p.Dir, next)
 }
 
 func personaList(a *cli.App) *cobra.Command {
@@ -87,9 +79,9 @@ func personaList(a *cli.App) *cobra.Command {
 }
 
 func listPersonas(ctx context.Context, a *cli.App, archived bool) error {
-	get := func(c *api.Client) ([]api.Persona, error) { return c.Personas(ctx, archived) }
+	list, err := a.Client().Personas(ctx, archived)
 	columns := []string{"PERSONA", "HANDOFFS", "MODEL", "DESCRIPTION"}
-	return printList(a, get, "no personas", columns, func(p api.Persona) []string {
+	return printList(a, list, err, "no personas", columns, func(p *api.Persona) []string {
 		about := p.Description
 		if p.Problem != nil {
 			about = "cannot be played: " + *p.Problem
@@ -110,11 +102,8 @@ func personaShow(a *cli.App) *cobra.Command {
 func showPersona(ctx context.Context, a *cli.App, slug string) error {
 	c := a.Client()
 	p, err := c.Persona(ctx, slug)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(p)
+	if err != nil || a.JSON {
+		return told(a, p, err, nil)
 	}
 	archived := ""
 	if p.Archived {
@@ -142,12 +131,8 @@ func personaArchive(a *cli.App) *cobra.Command {
 		Short:   "Archive a persona with its documents; nothing is deleted",
 		Example: "  understudy persona archive developer-mia-1",
 		RunE: func(c *cobra.Command, args []string) error {
-			client := a.Client()
-			p, err := client.ArchivePersona(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return answer(a, p, "persona %s is in %s", p.Slug, p.Dir)
+			p, err := a.Client().ArchivePersona(c.Context(), args[0])
+			return answer(a, p, err, "persona %s is in %s", p.Slug, p.Dir)
 		},
 	})
 }

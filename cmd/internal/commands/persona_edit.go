@@ -203,5 +203,5 @@ func renamePersona(ctx context.Context, a *cli.App, slug, to string) error {
 			}
 		}
 	}
-	return answer(a, p, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
+	return answer(a, p, nil, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
 }

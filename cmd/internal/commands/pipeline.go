@@ -180,14 +180,14 @@ func listPipelines(ctx context.Context, a *cli.App, o api.ListOptions) error {
 	if o.Status == approvalCell {
 		o.Status = string(daemon.PipelineWaiting)
 	}
-	get := func(c *api.Client) ([]daemon.Pipeline, error) { return c.Pipelines(ctx, o) }
+	list, err := a.Client().Pipelines(ctx, o)
 	columns := []string{"ID", "STATUS", "STEP", "TEMPLATE", "TIME", "CREATED", "TITLE"}
-	return printList(a, get, none, columns, func(p daemon.Pipeline) []string {
+	return printList(a, list, err, none, columns, func(p *daemon.Pipeline) []string {
 		status := string(p.Status)
 		if p.Status == daemon.PipelineWaiting {
 			status = approvalCell
 		}
-		return []string{fmt.Sprint(p.ID), status, show.StepsDone(&p), p.Template, show.RunTime(&p), words.Ago(p.CreatedAt), p.Title}
+		return []string{fmt.Sprint(p.ID), status, show.StepsDone(p), p.Template, show.RunTime(p), words.Ago(p.CreatedAt), p.Title}
 	})
 }
 
@@ -218,14 +218,7 @@ func pipelineVerb(a *cli.App, word, short, example string, fits func(*daemon.Pip
 	return a.WithJSON(&cobra.Command{
 		Use: word + " ID", Short: short, Example: example,
 		ValidArgsFunction: completePipelines(a, fits),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("pipeline", args[0])
-			if err != nil {
-				return err
-			}
-			client := a.Client()
-			return do(c.Context(), client, id)
-		},
+		RunE:              onID(a, "pipeline", do),
 	})
 }
 

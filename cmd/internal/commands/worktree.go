@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/git"
 	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
@@ -43,17 +44,10 @@ func worktreeList(a *cli.App) *cobra.Command {
 it is ahead of that and behind it, files that are not committed, and who works there.`,
 		Example: "  understudy worktree list\n  understudy worktree list --all --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			client := a.Client()
-			list, err := client.Worktrees(c.Context(), all)
-			switch {
-			case err != nil:
-				return err
-			case a.JSON:
-				return a.PrintJSON(list)
-			case len(list) == 0:
-				return say(a, "no work trees: `understudy agent start PERSONA --worktree` makes one")
-			}
-			return show.Worktrees(a.UI(a.Stdout), list)
+			list, err := a.Client().Worktrees(c.Context(), all)
+			return printList(a, list, err, "no work trees: `understudy agent start PERSONA --worktree` makes one", show.TreeColumns(), func(v *worktrees.TreeView) []string {
+				return show.TreeRow(a.UI(a.Stdout), v)
+			})
 		},
 	})
 	c.Flags().BoolVarP(&all, "all", "a", false, "list those that were removed or never made, too")
@@ -67,14 +61,10 @@ func worktreeShow(a *cli.App) *cobra.Command {
 		Example: "  understudy worktree show 3\n  understudy worktree show fix-login",
 		RunE: func(c *cobra.Command, args []string) error {
 			_, v, err := findTree(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(v)
-			}
-			show.Worktree(a.UI(a.Stdout), &v)
-			return nil
+			return told(a, v, err, func(u *term.UI) error {
+				show.Worktree(u, &v)
+				return nil
+			})
 		},
 	})
 }
@@ -226,7 +216,7 @@ func treeTask(ctx context.Context, a *cli.App, word string, ask func(context.Con
 	if !v.Last.Done {
 		return errors.New(strings.TrimSuffix(v.Last.Says, "."))
 	}
-	return answer(a, v, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
+	return answer(a, v, nil, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
 }
 
 // findTree returns the work tree that a word names: by its id, its branch, or its agent's id or name.
