@@ -76,6 +76,9 @@ func (s *site) logPage(c echo.Context) (*dashboard.Page, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	export := want
+	export.Before = 0
+	f.Address, f.Export = p.values, strings.TrimPrefix(auditQuery(export, ""), "?")
 	return s.pages.Log(c.Request().Context(), f, want)
 }
 
