@@ -8,11 +8,14 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/peers"
+	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/usage"
 	"github.com/understudyd/understudy/daemon/views"
@@ -301,4 +304,49 @@ func (c *Client) NotificationTargets(ctx context.Context) ([]notices.TargetRepor
 // true, the daemon only counts these rows.
 func (c *Client) Prune(ctx context.Context, dry bool) (daemon.PruneReport, error) {
 	return call[daemon.PruneReport](ctx, c, "POST", "/api/prune", map[string]bool{"dry_run": dry})
+}
+
+// Dialog returns the dialog that an agent's pane shows now.
+func (c agentCalls) Dialog(ctx context.Context, agentID int64) (sight.Dialog, error) {
+	return call[sight.Dialog](ctx, c, "GET", at("agents", agentID, "/dialog"), nil)
+}
+
+// AnswerDialog takes a choice of the dialog with that id, if it is still open, and returns what has become of the answer.
+func (c agentCalls) AnswerDialog(ctx context.Context, agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
+	return call[daemon.DialogAnswer](ctx, c, "POST", at("agents", agentID, "/dialog"), dialogAnswerRequest{dialog, choice})
+}
+
+// BeginKeys lets an agent's pane take keys. It needs a client that calls over TCP.
+func (c agentCalls) BeginKeys(ctx context.Context, agentID int64) (daemon.KeysTaken, error) {
+	return call[daemon.KeysTaken](ctx, c, "PUT", at("agents", agentID, "/keys"), struct{}{})
+}
+
+// TypeKeys types a batch of keys.
+func (c agentCalls) TypeKeys(ctx context.Context, agentID int64, in dialogs.KeyBatch) (dialogs.KeysTyped, error) {
+	return call[dialogs.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), in)
+}
+
+// EndKeys ends a session of keys.
+func (c agentCalls) EndKeys(ctx context.Context, agentID int64, session string) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "DELETE", at("agents", agentID, "/keys"), keysEndRequest{session})
+}
+
+// DismissAgent tells the daemon that the operator has seen that an agent died.
+func (c agentCalls) DismissAgent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/dismiss"), struct{}{})
+}
+
+// DismissAgents does that for several agents.
+func (c agentCalls) DismissAgents(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+	return call[[]daemon.Agent](ctx, c, "POST", "/api/agents/dismiss", dismissAgentsRequest{ids})
+}
+
+// AgentTimeline returns what happened to an agent and its line in the last "day", "week" or "month".
+func (c agentCalls) AgentTimeline(ctx context.Context, id int64, span string) (pictures.Timeline, error) {
+	return call[pictures.Timeline](ctx, c, "GET", at("agents", id, "/timeline?span="+url.QueryEscape(span)), nil)
+}
+
+// Durations compares how long a handoff took with the last other completed handoffs.
+func (c handoffCalls) Durations(ctx context.Context, handoffID int64) (pictures.Durations, error) {
+	return call[pictures.Durations](ctx, c, "GET", at("handoffs", handoffID, "/durations"), nil)
 }

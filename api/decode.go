@@ -13,11 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 const (
@@ -246,3 +249,14 @@ func (p *params) oneOf(name string, words ...string) string {
 	}
 	return value
 }
+
+// diffRequest reads the parameters of a diff. The parameter file may be given several times.
+func diffRequest(p *params) agents.DiffRequest {
+	return agents.DiffRequest{Files: p.values[repeated], Stat: p.oneOf("stat", "", "false", "true") == "true"}
+}
+
+// spans are the values of the parameter span.
+var spans = map[string]time.Duration{"": pictures.Day, "day": pictures.Day, "week": pictures.Week, "month": pictures.Month}
+
+// span returns how much time a timeline shows.
+func span(p *params) time.Duration { return spans[p.oneOf("span", "day", "week", "month")] }
