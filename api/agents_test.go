@@ -59,6 +59,8 @@ func TestContextReport(t *testing.T) {
 		own.do("POST", path, body).wants(t, body, 400, code)
 	}
 	wantEqual(t, "wrong type", own.do("POST", path, `{"tokens": true}`).shape(t, path).Error, `Field "tokens" must be an integer`)
+	wantEqual(t, "wrong type", own.do("POST", path, `{"cost_usd": true}`).shape(t, path).Error, `Field "cost_usd" must be a number`)
+	wantEqual(t, "wrong type", h.mainDoor().do("POST", "/api/agents", `{"columns": "x"}`).shape(t, path).Error, `Field "columns" must be an integer`)
 	h.mainDoor().do("POST", path, `{"session_id": "s-1", "tokens": 1, "limit": 5}`).wants(t, "on the main socket", 404, "not_found")
 }
 

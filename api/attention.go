@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/views"
@@ -20,8 +18,4 @@ func (h operatorHandlers) attention(ctx context.Context) ([]views.Attention, err
 
 func (h operatorHandlers) runtimes(ctx context.Context) ([]engine.RuntimeInfo, error) {
 	return h.Daemon.Runtimes(ctx), nil
-}
-
-func (h operatorHandlers) reload(c echo.Context, _ struct{}) (engine.Reloaded, error) {
-	return h.Daemon.Reload(c.Request().Context())
 }

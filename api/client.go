@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -124,24 +125,18 @@ func call[T any](ctx context.Context, c caller, method, path string, in any) (an
 // fetch sends a request and returns the answer's body. If in is not nil, fetch sends it as JSON.
 func (c *wire) fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
 	var body io.Reader
+	header := http.Header{}
 	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", method, path, err)
 		}
 		body = bytes.NewReader(b)
+		header.Set("Content-Type", "application/json")
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	response, err := c.open(ctx, method, path, header, body)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	if in != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	c.authorize(request.Header)
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, callError(err)
+		return nil, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
@@ -150,19 +145,36 @@ func (c *wire) fetch(ctx context.Context, method, path string, in any) ([]byte, 
 		return nil, fmt.Errorf("answer to %s %s: %w", method, path, err)
 	case len(answer) > maxAnswer:
 		return nil, fmt.Errorf("answer to %s %s: more than %d bytes", method, path, maxAnswer)
-	case response.StatusCode >= 300:
-		return nil, answerError(response.StatusCode, answer)
 	}
 	return answer, nil
 }
 
-func (c *wire) authorize(h http.Header) {
+// open sends a request and returns the answer, whose body the caller closes. It returns the daemon's refusal as an error.
+func (c *wire) open(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
 	if c.token != "" {
-		h.Set("Authorization", "Bearer "+c.token)
+		header.Set("Authorization", "Bearer "+c.token)
 	}
 	if c.launch != "" {
-		h.Set(launchHeader, c.launch)
+		header.Set(launchHeader, c.launch)
 	}
+	request.Header = header
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, callError(err)
+	}
+	if response.StatusCode < 300 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	refusal, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err != nil {
+		return nil, callError(err)
+	}
+	return nil, answerError(response.StatusCode, refusal)
 }
 
 // callError returns the error for the caller if a request got no complete answer because of err.
@@ -213,22 +225,27 @@ type ListOptions struct {
 }
 
 func (o ListOptions) query() string {
+	return query(map[string]any{"state": o.State, "status": o.Status, "persona": o.Persona, "template": o.Template, "before": o.Before, "limit": o.Limit})
+}
+
+// query returns the parameters that are not zero, as the end of an address.
+func query(parameters map[string]any) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"state": o.State, "status": o.Status, "persona": o.Persona, "template": o.Template} {
-		if value != "" {
-			q.Set(name, value)
+	for name, value := range parameters {
+		switch v := value.(type) {
+		case []string:
+			q[name] = v
+		case time.Time:
+			if !v.IsZero() {
+				q.Set(name, v.UTC().Format(time.RFC3339Nano))
+			}
+		default:
+			if !reflect.ValueOf(v).IsZero() {
+				q.Set(name, fmt.Sprint(v))
+			}
 		}
 	}
-	if o.Before != 0 {
-		q.Set("before", strconv.FormatInt(o.Before, 10))
-	}
-	if o.Limit != 0 {
-		q.Set("limit", strconv.Itoa(o.Limit))
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
+	return strings.TrimSuffix("?"+q.Encode(), "?")
 }
 
 // givenID returns a pointer to id for a field of a body, or nil if id is 0.

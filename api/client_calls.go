@@ -4,16 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/peers"
+	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/usage"
 	"github.com/understudyd/understudy/daemon/views"
@@ -21,11 +23,7 @@ import (
 
 // CreateAgent starts an agent.
 func (c agentCalls) CreateAgent(ctx context.Context, in agents.NewAgent) (daemon.Agent, error) {
-	body := newAgentRequest{
-		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
-		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
-	}
-	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
+	return call[daemon.Agent](ctx, c, "POST", "/api/agents", in)
 }
 
 // Agents lists agents, the newest first.
@@ -86,23 +84,11 @@ func (c agentCalls) StopAgent(ctx context.Context, id int64, force bool) (daemon
 
 // Usage sums up what agents have used.
 func (c *Client) Usage(ctx context.Context, by views.UsageBy, q daemon.UsageQuery) (views.UsageReport, error) {
-	v := url.Values{}
-	set := func(name, value string) {
-		if value != "" && value != "0" {
-			v.Set(name, value)
-		}
-	}
-	set("by", string(by))
-	set("persona", q.Persona)
-	set("host", q.Host)
-	set("pipeline_id", strconv.FormatInt(q.PipelineID, 10))
+	of := map[string]any{"by": by, "persona": q.Persona, "host": q.Host, "pipeline_id": q.PipelineID, "since": q.Since}
 	if len(q.AgentIDs) == 1 {
-		set("agent_id", strconv.FormatInt(q.AgentIDs[0], 10))
+		of["agent_id"] = q.AgentIDs[0]
 	}
-	if !q.Since.IsZero() {
-		set("since", q.Since.UTC().Format(time.RFC3339))
-	}
-	return call[views.UsageReport](ctx, c, "GET", "/api/usage?"+v.Encode(), nil)
+	return call[views.UsageReport](ctx, c, "GET", "/api/usage"+query(of), nil)
 }
 
 // Budget returns how much of a persona's budget is used today.
@@ -127,11 +113,7 @@ func (c agentCalls) Diff(ctx context.Context, id int64, in agents.DiffRequest) (
 }
 
 func diffAt(ctx context.Context, c caller, path string, in agents.DiffRequest) (agents.AgentDiff, error) {
-	q := url.Values{"file": in.Files}
-	if in.Stat {
-		q.Set("stat", "true")
-	}
-	return call[agents.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
+	return call[agents.AgentDiff](ctx, c, "GET", path+query(map[string]any{"file": in.Files, "stat": in.Stat}), nil)
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
@@ -162,7 +144,7 @@ func (c agentCalls) SendToPeer(ctx context.Context, agentID int64, to, text stri
 
 // DecideLimit decides what is done about the limit that an agent has hit.
 func (c agentCalls) DecideLimit(ctx context.Context, agentID int64, in limits.LimitDecision) (daemon.Agent, error) {
-	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), limitRequest{Do: in.Do, Runtime: in.Runtime})
+	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), in)
 }
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
@@ -208,7 +190,7 @@ func (c handoffCalls) Handoff(ctx context.Context, id int64) (daemon.Handoff, er
 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c handoffCalls) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), handoffs.Retry{Mode: mode})
+	return c.RetryHandoffAs(ctx, id, handoffs.Retry{Mode: mode})
 }
 
 // RetryHandoffAs retries a handoff with further choices.
@@ -299,13 +281,7 @@ func (c *Client) NotificationPreferences(ctx context.Context) (tell.Preferences,
 
 // SetNotificationPreferences changes the preferences. A field that is nil in in stays as it is.
 func (c *Client) SetNotificationPreferences(ctx context.Context, in notices.PreferenceChange) (tell.Preferences, error) {
-	fields := map[string]bool{}
-	for name, value := range map[string]*bool{"errors": in.Errors, "waiting": in.Waiting, "completed": in.Completed, "desktop": in.Desktop} {
-		if value != nil {
-			fields[name] = *value
-		}
-	}
-	return call[tell.Preferences](ctx, c, "PUT", "/api/notifications/preferences", fields)
+	return call[tell.Preferences](ctx, c, "PUT", "/api/notifications/preferences", preferencesRequest{in.Errors, in.Waiting, in.Completed, in.Desktop, ""})
 }
 
 // ReloadSettings makes the daemon read its settings again, and returns which have changed.
@@ -328,4 +304,49 @@ func (c *Client) NotificationTargets(ctx context.Context) ([]notices.TargetRepor
 // true, the daemon only counts these rows.
 func (c *Client) Prune(ctx context.Context, dry bool) (daemon.PruneReport, error) {
 	return call[daemon.PruneReport](ctx, c, "POST", "/api/prune", map[string]bool{"dry_run": dry})
+}
+
+// Dialog returns the dialog that an agent's pane shows now.
+func (c agentCalls) Dialog(ctx context.Context, agentID int64) (sight.Dialog, error) {
+	return call[sight.Dialog](ctx, c, "GET", at("agents", agentID, "/dialog"), nil)
+}
+
+// AnswerDialog takes a choice of the dialog with that id, if it is still open, and returns what has become of the answer.
+func (c agentCalls) AnswerDialog(ctx context.Context, agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
+	return call[daemon.DialogAnswer](ctx, c, "POST", at("agents", agentID, "/dialog"), dialogAnswerRequest{dialog, choice})
+}
+
+// BeginKeys lets an agent's pane take keys. It needs a client that calls over TCP.
+func (c agentCalls) BeginKeys(ctx context.Context, agentID int64) (daemon.KeysTaken, error) {
+	return call[daemon.KeysTaken](ctx, c, "PUT", at("agents", agentID, "/keys"), struct{}{})
+}
+
+// TypeKeys types a batch of keys.
+func (c agentCalls) TypeKeys(ctx context.Context, agentID int64, in dialogs.KeyBatch) (dialogs.KeysTyped, error) {
+	return call[dialogs.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), in)
+}
+
+// EndKeys ends a session of keys.
+func (c agentCalls) EndKeys(ctx context.Context, agentID int64, session string) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "DELETE", at("agents", agentID, "/keys"), keysEndRequest{session})
+}
+
+// DismissAgent tells the daemon that the operator has seen that an agent died.
+func (c agentCalls) DismissAgent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/dismiss"), struct{}{})
+}
+
+// DismissAgents does that for several agents.
+func (c agentCalls) DismissAgents(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+	return call[[]daemon.Agent](ctx, c, "POST", "/api/agents/dismiss", dismissAgentsRequest{ids})
+}
+
+// AgentTimeline returns what happened to an agent and its line in the last "day", "week" or "month".
+func (c agentCalls) AgentTimeline(ctx context.Context, id int64, span string) (pictures.Timeline, error) {
+	return call[pictures.Timeline](ctx, c, "GET", at("agents", id, "/timeline?span="+url.QueryEscape(span)), nil)
+}
+
+// Durations compares how long a handoff took with the last other completed handoffs.
+func (c handoffCalls) Durations(ctx context.Context, handoffID int64) (pictures.Durations, error) {
+	return call[pictures.Durations](ctx, c, "GET", at("handoffs", handoffID, "/durations"), nil)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -78,15 +77,6 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// address returns the address of the feed, with its filter.
-func (f *follower) address() string {
-	q := url.Values{}
-	if len(f.types) > 0 {
-		q.Set("types", strings.Join(f.types, ","))
-	}
-	return f.client.base + "/api/events?" + q.Encode()
-}
-
 // once opens one connection and reads it to its end.
 func (f *follower) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -94,27 +84,15 @@ func (f *follower) once(ctx context.Context) error {
 	alarm := time.AfterFunc(silence, cancel)
 	defer alarm.Stop()
 
-	request, err := http.NewRequestWithContext(ctx, "GET", f.address(), nil)
-	if err != nil {
-		return fmt.Errorf("feed: %w", err)
-	}
-	request.Header.Set("Accept", "text/event-stream")
+	header := http.Header{"Accept": {"text/event-stream"}}
 	if f.last >= 0 {
-		request.Header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
+		header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
 	}
-	f.client.authorize(request.Header)
-	response, err := f.client.http.Do(request)
+	response, err := f.client.open(ctx, "GET", "/api/events"+query(map[string]any{"types": strings.Join(f.types, ",")}), header, nil)
 	if err != nil {
-		return callError(err)
+		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-		if err != nil {
-			return callError(err)
-		}
-		return answerError(response.StatusCode, body)
-	}
 	err = readStream(response.Body, func(id string, data []byte) error {
 		alarm.Reset(silence)
 		f.received++

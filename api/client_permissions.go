@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/permissions"
@@ -11,16 +9,11 @@ import (
 
 // Permissions lists permissions, the newest first. With f.Open it lists those that are still asked for. It ignores f.Host.
 func (c *Client) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
-	q := url.Values{}
-	for name, n := range map[string]int64{"agent_id": f.AgentID, "before": f.Before, "limit": int64(f.Limit)} {
-		if n != 0 {
-			q.Set(name, strconv.FormatInt(n, 10))
-		}
-	}
+	of := map[string]any{"agent_id": f.AgentID, "before": f.Before, "limit": f.Limit}
 	if f.Open {
-		q.Set("state", "open")
+		of["state"] = "open"
 	}
-	return call[[]daemon.Permission](ctx, c, "GET", "/api/permissions?"+q.Encode(), nil)
+	return call[[]daemon.Permission](ctx, c, "GET", "/api/permissions"+query(of), nil)
 }
 
 // Permission returns one permission.

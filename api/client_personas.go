@@ -16,17 +16,12 @@ func (c personaCalls) RenamePersona(ctx context.Context, slug, to string) (FullP
 
 // CreatePersona makes a persona. It gets the next number for its role and name.
 func (c personaCalls) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
-	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}
-	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
+	return call[FullPersona](ctx, c, "POST", "/api/personas", in)
 }
 
 // Personas lists personas in the order of their slugs: those that are archived if archived is true, otherwise the others.
 func (c personaCalls) Personas(ctx context.Context, archived bool) ([]Persona, error) {
-	path := "/api/personas"
-	if archived {
-		path += "?archived=true"
-	}
-	return call[[]Persona](ctx, c, "GET", path, nil)
+	return call[[]Persona](ctx, c, "GET", "/api/personas"+query(map[string]any{"archived": archived}), nil)
 }
 
 // Persona returns one persona with its texts.

@@ -13,11 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 const (
@@ -125,8 +128,10 @@ func wanted(field reflect.Value) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		return "an integer"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Slice:
 		return "a list"
 	case reflect.Struct:
@@ -137,9 +142,6 @@ func wanted(field reflect.Value) string {
 		panic(fmt.Sprintf("api: a request has a field of kind %s that decode cannot name", field.Kind()))
 	}
 }
-
-// pathID returns the id in the address.
-func pathID(c echo.Context) (int64, error) { return parseID("Id", c.Param("id")) }
 
 // parseID parses an id. It accepts only the spelling that an id has in JSON, such as 7 but not 07.
 func parseID(name, s string) (int64, error) {
@@ -183,6 +185,8 @@ func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			switch {
+			case values.Get(name) == "" && slices.Contains(known, name) && strings.HasPrefix(c.Path(), "/ui/"):
+				delete(values, name) // a form sends its empty fields
 			case !slices.Contains(known, name):
 				return invalid(codeUnknownParameter, "Parameter %.80q is not known here", name)
 			case len(values[name]) > 1 && name != repeated:
@@ -245,3 +249,14 @@ func (p *params) oneOf(name string, words ...string) string {
 	}
 	return value
 }
+
+// diffRequest reads the parameters of a diff. The parameter file may be given several times.
+func diffRequest(p *params) agents.DiffRequest {
+	return agents.DiffRequest{Files: p.values[repeated], Stat: p.oneOf("stat", "", "false", "true") == "true"}
+}
+
+// spans are the values of the parameter span.
+var spans = map[string]time.Duration{"": pictures.Day, "day": pictures.Day, "week": pictures.Week, "month": pictures.Month}
+
+// span returns how much time a timeline shows.
+func span(p *params) time.Duration { return spans[p.oneOf("span", "day", "week", "month")] }

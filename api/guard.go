@@ -126,7 +126,7 @@ func (s *Server) ownAgent(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		id, err := pathID(c)
+		id, err := key[int64](c)
 		switch {
 		case err != nil:
 			return err

@@ -10,19 +10,30 @@ import (
 )
 
 // A route's handler is made of two functions: the inner one reads what the request says and returns the answer, the outer one, such as
-// [reply], sends it. reply(byID(room.Agent)) is the handler that answers with the agent whose id is in the address.
+// [reply], sends it. reply(byKey(room.Agent)) is the handler that answers with the agent whose id is in the address.
 
 // source returns the answer to a request.
 type source[T any] = func(echo.Context) (T, error)
 
-// byID asks get about the id in the address.
-func byID[T any](get func(context.Context, int64) (T, error)) source[T] {
+// key reads what the address names: an id, or a slug or another text.
+func key[K int64 | string](c echo.Context) (k K, err error) {
+	switch k := any(&k).(type) {
+	case *int64:
+		*k, err = parseID("Id", c.Param("id"))
+	case *string:
+		*k = c.ParamValues()[0]
+	}
+	return k, err
+}
+
+// byKey asks get about what the address names.
+func byKey[K int64 | string, T any](get func(context.Context, K) (T, error)) source[T] {
 	return func(c echo.Context) (none T, err error) {
-		id, err := pathID(c)
+		k, err := key[K](c)
 		if err != nil {
 			return none, err
 		}
-		return get(c.Request().Context(), id)
+		return get(c.Request().Context(), k)
 	}
 }
 
@@ -43,42 +54,47 @@ func filtered[F, T any](read func(*params) F, get func(context.Context, F) (T, e
 	}
 }
 
-// filteredByID is filtered for the id in the address.
-func filteredByID[F, T any](read func(*params) F, get func(context.Context, int64, F) (T, error)) source[T] {
+// filteredByKey is filtered for what the address names.
+func filteredByKey[K int64 | string, F, T any](read func(*params) F, get func(context.Context, K, F) (T, error)) source[T] {
 	return func(c echo.Context) (none T, err error) {
-		id, err := pathID(c)
+		k, err := key[K](c)
 		if err != nil {
 			return none, err
 		}
-		return filtered(read, func(ctx context.Context, filter F) (T, error) { return get(ctx, id, filter) })(c)
+		return filtered(read, func(ctx context.Context, filter F) (T, error) { return get(ctx, k, filter) })(c)
 	}
 }
 
 // fromBody has do act on the body, which is decoded into an In.
-func fromBody[In, T any](do func(echo.Context, In) (T, error)) source[T] {
+func fromBody[In, T any](do func(context.Context, In) (T, error)) source[T] {
 	return func(c echo.Context) (none T, err error) {
 		var in In
 		if err := decode(c, &in); err != nil {
 			return none, err
 		}
-		return do(c, in)
+		return do(c.Request().Context(), in)
 	}
 }
 
-// fromBodyByID is fromBody for the id in the address.
-func fromBodyByID[In, T any](do func(echo.Context, int64, In) (T, error)) source[T] {
+// fromBodyByKey is fromBody for what the address names.
+func fromBodyByKey[K int64 | string, In, T any](do func(context.Context, K, In) (T, error)) source[T] {
 	return func(c echo.Context) (none T, err error) {
-		id, err := pathID(c)
+		k, err := key[K](c)
 		if err != nil {
 			return none, err
 		}
-		return fromBody(func(c echo.Context, in In) (T, error) { return do(c, id, in) })(c)
+		return fromBody(func(ctx context.Context, in In) (T, error) { return do(ctx, k, in) })(c)
 	}
 }
 
-// actByID has do act on the id in the address. The body must be empty, or an empty object.
-func actByID[T any](do func(context.Context, int64) (T, error)) source[T] {
-	return fromBodyByID(func(c echo.Context, id int64, _ struct{}) (T, error) { return do(c.Request().Context(), id) })
+// act has do act. The body must be empty, or an empty object.
+func act[T any](do func(context.Context) (T, error)) source[T] {
+	return fromBody(func(ctx context.Context, _ struct{}) (T, error) { return do(ctx) })
+}
+
+// actByKey is act for what the address names.
+func actByKey[K int64 | string, T any](do func(context.Context, K) (T, error)) source[T] {
+	return fromBodyByKey(func(ctx context.Context, k K, _ struct{}) (T, error) { return do(ctx, k) })
 }
 
 // reply sends an answer with status 200.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
@@ -31,14 +29,6 @@ type handoffRequest struct {
 	InPlace        *bool             `json:"in_place,omitempty"` // absent means as the setting handoff.in_place says
 }
 
-// heirRequest is one of the heirs in a request.
-type heirRequest struct {
-	Persona        string `json:"persona"`
-	Runtime        string `json:"runtime"`
-	Model          string `json:"model"`
-	PermissionMode string `json:"permission_mode"`
-}
-
 // heirs returns the heirs of a request; nil: it names none.
 func (in *handoffRequest) heirs() ([]daemon.Heir, error) {
 	common := daemon.Heir{Persona: in.ToPersona, Runtime: in.Runtime, Model: in.Model, PermissionMode: in.PermissionMode}
@@ -52,11 +42,10 @@ func (in *handoffRequest) heirs() ([]daemon.Heir, error) {
 	}
 	heirs := make([]daemon.Heir, len(in.To))
 	for i, raw := range in.To {
-		heir := heirRequest(common)
-		if err := decodeObject(raw, &heir); err != nil {
+		heirs[i] = common
+		if err := decodeObject(raw, &heirs[i]); err != nil {
 			return nil, err
 		}
-		heirs[i] = daemon.Heir(heir)
 	}
 	return heirs, nil
 }
@@ -78,39 +67,35 @@ type Initiated struct {
 // handoffHandlers answer about handoffs.
 type handoffHandlers struct{ *house.House }
 
-func (h handoffHandlers) request(c echo.Context, id int64, in handoffRequest) (Initiated, error) {
-	return h.handOver(c, id, in, false)
+func (h handoffHandlers) request(ctx context.Context, id int64, in handoffRequest) (Initiated, error) {
+	return h.handOver(ctx, id, in, false)
 }
 
 // requestOwn requests the handoff of the agent that sends the request.
-func (h handoffHandlers) requestOwn(c echo.Context, id int64, in handoffRequest) (Initiated, error) {
+func (h handoffHandlers) requestOwn(ctx context.Context, id int64, in handoffRequest) (Initiated, error) {
 	if in.DropMessages {
 		return Initiated{}, errNotYourMessages
 	}
-	return h.handOver(c, id, in, true)
+	return h.handOver(ctx, id, in, true)
 }
 
-func (h handoffHandlers) handOver(c echo.Context, id int64, in handoffRequest, self bool) (Initiated, error) {
+func (h handoffHandlers) handOver(ctx context.Context, id int64, in handoffRequest, self bool) (Initiated, error) {
 	heirs, err := in.heirs()
 	if err != nil {
 		return Initiated{}, err
 	}
-	row, err := h.Daemon.RequestHandoff(c.Request().Context(), id, handoffs.HandoffRequest{
+	row, err := h.Daemon.RequestHandoff(ctx, id, handoffs.HandoffRequest{
 		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace, Self: self,
 	})
 	return Initiated{"initiated", row.ID, row.Ref, row.Phase, row.FilePath}, err
 }
 
-func (h handoffHandlers) cancel(c echo.Context, id int64, in cancelRequest) (daemon.Handoff, error) {
+func (h handoffHandlers) cancel(ctx context.Context, id int64, in cancelRequest) (daemon.Handoff, error) {
 	shown, err := fieldID("handoff_id", in.HandoffID)
 	if err != nil {
 		return daemon.Handoff{}, err
 	}
-	return h.Daemon.CancelHandoff(c.Request().Context(), id, shown)
-}
-
-func (h handoffHandlers) retry(c echo.Context, id int64, in handoffs.Retry) (daemon.Handoff, error) {
-	return h.Daemon.RetryHandoff(c.Request().Context(), id, in)
+	return h.Daemon.CancelHandoff(ctx, id, shown)
 }
 
 func handoffFilter(p *params) daemon.HandoffFilter {

@@ -36,7 +36,7 @@ func (s *Server) takeHook(c echo.Context) error {
 			s.holdAnswer(c.Response().Writer, field, id)
 		}
 	}
-	out, err := s.Daemon.HookHeld(ctx, env, sender(c.Request()), held)
+	out, err := s.Daemon.HookHeld(ctx, env, sender(ctx), held)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errCutOff

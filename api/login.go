@@ -115,7 +115,7 @@ func LocalURL(address net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-func (g *gate) createDashboardLink(echo.Context, struct{}) (DashboardLink, error) {
+func (g *gate) createDashboardLink(context.Context) (DashboardLink, error) {
 	return g.DashboardLink()
 }
 
@@ -204,8 +204,8 @@ func (g *gate) signedIn(r *http.Request, now time.Time) *login {
 func (g *gate) listLogins(context.Context) ([]Login, error) { return g.logins.list(time.Now()), nil }
 
 // revokeLogin signs one browser out.
-func (g *gate) revokeLogin(c echo.Context, _ struct{}) ([]Login, error) {
-	id, now := c.Param("login"), time.Now()
+func (g *gate) revokeLogin(_ context.Context, id string) ([]Login, error) {
+	now := time.Now()
 	gone := slices.DeleteFunc(g.logins.list(now), func(l Login) bool { return l.ID != id })
 	if len(gone) == 0 {
 		return nil, errNoLogin
@@ -214,7 +214,7 @@ func (g *gate) revokeLogin(c echo.Context, _ struct{}) ([]Login, error) {
 }
 
 // revokeLogins signs all browsers out.
-func (g *gate) revokeLogins(echo.Context, struct{}) ([]Login, error) {
+func (g *gate) revokeLogins(context.Context) ([]Login, error) {
 	now := time.Now()
 	return g.revoke(g.logins.list(now), now)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/labstack/echo/v4"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -13,17 +12,17 @@ type messageRequest struct {
 }
 
 // send passes a text of the operator on unchanged. The domain decides whether it may be typed.
-func (h agentHandlers) send(c echo.Context, id int64, in messageRequest) (daemon.Delivery, error) {
-	return h.Daemon.SendMessage(c.Request().Context(), id, in.Text, in.Command)
+func (h agentHandlers) send(ctx context.Context, id int64, in messageRequest) (daemon.Delivery, error) {
+	return h.Daemon.SendMessage(ctx, id, in.Text, in.Command)
 }
 
 // sendOwn takes a message from an agent to itself. It refuses a command, because with a command the agent could run
 // a shell command or change its own mode or permissions, which it may not do.
-func (h agentHandlers) sendOwn(c echo.Context, id int64, in messageRequest) (daemon.Delivery, error) {
+func (h agentHandlers) sendOwn(ctx context.Context, id int64, in messageRequest) (daemon.Delivery, error) {
 	if in.Command {
 		return daemon.Delivery{}, errOperatorOnly
 	}
-	return h.send(c, id, in)
+	return h.send(ctx, id, in)
 }
 
 type cancelMessagesRequest struct {
@@ -31,12 +30,12 @@ type cancelMessagesRequest struct {
 }
 
 // cancelMessages notes where the request comes from.
-func (h agentHandlers) cancelMessages(c echo.Context, id int64, in cancelMessagesRequest) ([]daemon.Delivery, error) {
+func (h agentHandlers) cancelMessages(ctx context.Context, id int64, in cancelMessagesRequest) ([]daemon.Delivery, error) {
 	only, err := fieldID("delivery_id", in.DeliveryID)
 	if err != nil {
 		return nil, err
 	}
-	return h.Daemon.CancelMessages(c.Request().Context(), id, only, cameFrom(c))
+	return h.Daemon.CancelMessages(ctx, id, only, origin(ctx))
 }
 
 // place is a part of a list: at most limit rows, before one of them.

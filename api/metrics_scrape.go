@@ -21,49 +21,44 @@ type DatabaseStats struct {
 // database a ping and a few queries.
 type scrape struct {
 	server *Server
-
-	agents, trouble, longestWait, handoffs, pipelines *prometheus.Desc
-	deliveries, hooks, spool                          *prometheus.Desc
-	readers, sent, dropped                            *prometheus.Desc
-	tokens, cost, budget                              *prometheus.Desc
-	up, ping, conns, maxConns, waits, waited          *prometheus.Desc
+	descs  map[string]*prometheus.Desc // by name
 }
 
 func newScrape(s *Server) *scrape {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("understudy_"+name, help+".", labels, nil)
+	out := &scrape{s, map[string]*prometheus.Desc{}}
+	for _, d := range []struct {
+		name, help string
+		labels     []string
+	}{
+		{"agents", "Agents of this host that have not ended, by state", []string{"state"}},
+		{"agents_in_trouble", "Agents of this host that have not ended and whose newest turn to end has failed by their runtime, by the code of the trouble", []string{"code"}},
+		{"agents_longest_wait_seconds", "How long that agent of this host has waited for a person that has waited longest; 0: none waits", nil},
+		{"handoffs", "Handoffs of this host that have not ended, by phase", []string{"phase"}},
+		{"pipelines", "Runs of this host that have not ended, by status", []string{"status"}},
+		{"deliveries_total", "Texts for agents that have got their verdict, by kind" + sinceStart, []string{"kind", "verdict"}},
+		{"hooks_received_total", "Hooks of agents by what became of them" + sinceStart, []string{"event", "outcome"}},
+		{"spool_hooks", "Hooks that wait in the spool", nil},
+		{"feed_readers", "Readers of the event feed", nil},
+		{"feed_events_sent_total", "Events that were sent to readers of the feed" + sinceStart, nil},
+		{"feed_readers_dropped_total", "Readers of the feed that were cut off because they fell behind" + sinceStart, nil},
+		{"tokens_today", "Tokens that agents of this host have used since local midnight, by persona and kind; reasoning is within output", []string{"persona", "kind"}},
+		{"cost_usd_today", "Cost in US dollars that the runtimes of this host's agents have reported since local midnight, by persona", []string{"persona"}},
+		{"budget_used_ratio", "How much of a persona's daily budget is used on this host; from 1 on its agents are held", []string{"persona"}},
+		{"database_up", "Whether the database answers", nil},
+		{"database_ping_seconds", "How long the database took to answer", nil},
+		{"database_connections", "Connections of the pool, by state", []string{"state"}},
+		{"database_max_connections", "How many connections the pool may have", nil},
+		{"database_acquire_waits_total", "How often a connection was waited for, because none was idle" + sinceStart, nil},
+		{"database_acquire_wait_seconds_total", "How long connections were waited for, because none was idle" + sinceStart, nil},
+	} {
+		out.descs[d.name] = prometheus.NewDesc("understudy_"+d.name, d.help+".", d.labels, nil)
 	}
-	return &scrape{
-		server:      s,
-		agents:      desc("agents", "Agents of this host that have not ended, by state", "state"),
-		trouble:     desc("agents_in_trouble", "Agents of this host that have not ended and whose newest turn to end has failed by their runtime, by the code of the trouble", "code"),
-		longestWait: desc("agents_longest_wait_seconds", "How long that agent of this host has waited for a person that has waited longest; 0: none waits"),
-		handoffs:    desc("handoffs", "Handoffs of this host that have not ended, by phase", "phase"),
-		pipelines:   desc("pipelines", "Runs of this host that have not ended, by status", "status"),
-		deliveries:  desc("deliveries_total", "Texts for agents that have got their verdict, by kind"+sinceStart, "kind", "verdict"),
-		hooks:       desc("hooks_received_total", "Hooks of agents by what became of them"+sinceStart, "event", "outcome"),
-		spool:       desc("spool_hooks", "Hooks that wait in the spool"),
-		readers:     desc("feed_readers", "Readers of the event feed"),
-		sent:        desc("feed_events_sent_total", "Events that were sent to readers of the feed"+sinceStart),
-		dropped:     desc("feed_readers_dropped_total", "Readers of the feed that were cut off because they fell behind"+sinceStart),
-		tokens:      desc("tokens_today", "Tokens that agents of this host have used since local midnight, by persona and kind; reasoning is within output", "persona", "kind"),
-		cost:        desc("cost_usd_today", "Cost in US dollars that the runtimes of this host's agents have reported since local midnight, by persona", "persona"),
-		budget:      desc("budget_used_ratio", "How much of a persona's daily budget is used on this host; from 1 on its agents are held", "persona"),
-		up:          desc("database_up", "Whether the database answers"),
-		ping:        desc("database_ping_seconds", "How long the database took to answer"),
-		conns:       desc("database_connections", "Connections of the pool, by state", "state"),
-		maxConns:    desc("database_max_connections", "How many connections the pool may have"),
-		waits:       desc("database_acquire_waits_total", "How often a connection was waited for, because none was idle"+sinceStart),
-		waited:      desc("database_acquire_wait_seconds_total", "How long connections were waited for, because none was idle"+sinceStart),
-	}
+	return out
 }
 
 // Describe sends the description of each metric that Collect may send.
 func (s *scrape) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		s.agents, s.trouble, s.longestWait, s.handoffs, s.pipelines, s.deliveries, s.hooks, s.spool,
-		s.readers, s.sent, s.dropped, s.tokens, s.cost, s.budget, s.up, s.ping, s.conns, s.maxConns, s.waits, s.waited,
-	} {
+	for _, d := range s.descs {
 		to <- d
 	}
 }
@@ -74,12 +69,12 @@ type reading struct {
 	to chan<- prometheus.Metric
 }
 
-func (r reading) gauge(d *prometheus.Desc, v float64, labels ...string) {
-	r.to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+func (r reading) gauge(name string, v float64, labels ...string) {
+	r.to <- prometheus.MustNewConstMetric(r.descs[name], prometheus.GaugeValue, v, labels...)
 }
 
-func (r reading) counter(d *prometheus.Desc, v float64, labels ...string) {
-	r.to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+func (r reading) counter(name string, v float64, labels ...string) {
+	r.to <- prometheus.MustNewConstMetric(r.descs[name], prometheus.CounterValue, v, labels...)
 }
 
 // Collect sends all metrics. If the database does not answer, it sends only the metrics that need no database.
@@ -89,7 +84,7 @@ func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	r := reading{s, to}
 	r.daemon()
 	r.feed()
-	r.gauge(s.up, r.database(ctx))
+	r.gauge("database_up", r.database(ctx))
 }
 
 // database sends the metrics of the database. It returns 1 if the database answers, and 0 if it does not.
@@ -101,7 +96,7 @@ func (r reading) database(ctx context.Context) float64 {
 		if err != nil {
 			return 0
 		}
-		r.gauge(r.ping, time.Since(began).Seconds())
+		r.gauge("database_ping_seconds", time.Since(began).Seconds())
 	}
 	census, err := r.server.Daemon.Census(ctx)
 	if err != nil {
@@ -126,45 +121,45 @@ func (r reading) usage(ctx context.Context) error {
 		row := &today[i]
 		for kind, n := range map[string]int64{"input": row.Tokens.Input, "output": row.Tokens.Output, "cache_read": row.Tokens.CacheRead,
 			"cache_write": row.Tokens.CacheWrite, "reasoning": row.Tokens.Reasoning} {
-			r.gauge(r.tokens, float64(n), row.Of, kind)
+			r.gauge("tokens_today", float64(n), row.Of, kind)
 		}
 		if row.CostUSD != nil {
-			r.gauge(r.cost, *row.CostUSD, row.Of)
+			r.gauge("cost_usd_today", *row.CostUSD, row.Of)
 		}
 	}
 	for i := range budgets {
-		r.gauge(r.budget, budgets[i].Percent/100, budgets[i].Persona)
+		r.gauge("budget_used_ratio", budgets[i].Percent/100, budgets[i].Persona)
 	}
 	return nil
 }
 
 func (r reading) census(c daemon.Census) {
 	for _, state := range agentStates {
-		r.gauge(r.agents, float64(c.Agents[state]), string(state))
+		r.gauge("agents", float64(c.Agents[state]), string(state))
 	}
 	for _, code := range daemon.TroubleCodes() {
-		r.gauge(r.trouble, float64(c.Trouble[code]), code)
+		r.gauge("agents_in_trouble", float64(c.Trouble[code]), code)
 	}
 	longest := 0.0
 	if c.WaitingSince != nil {
 		longest = max(0, time.Since(*c.WaitingSince).Seconds())
 	}
-	r.gauge(r.longestWait, longest)
+	r.gauge("agents_longest_wait_seconds", longest)
 	for _, phase := range daemon.OpenPhases() {
-		r.gauge(r.handoffs, float64(c.Handoffs[phase]), string(phase))
+		r.gauge("handoffs", float64(c.Handoffs[phase]), string(phase))
 	}
 	for _, status := range []daemon.PipelineStatus{daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting} {
-		r.gauge(r.pipelines, float64(c.Pipelines[status]), string(status))
+		r.gauge("pipelines", float64(c.Pipelines[status]), string(status))
 	}
 }
 
 func (r reading) pool(s DatabaseStats) {
-	r.gauge(r.conns, float64(s.Idle), "idle")
-	r.gauge(r.conns, float64(s.Acquired), "acquired")
-	r.gauge(r.conns, float64(s.Constructing), "constructing")
-	r.gauge(r.maxConns, float64(s.Max))
-	r.counter(r.waits, float64(s.Waits))
-	r.counter(r.waited, s.Waited.Seconds())
+	r.gauge("database_connections", float64(s.Idle), "idle")
+	r.gauge("database_connections", float64(s.Acquired), "acquired")
+	r.gauge("database_connections", float64(s.Constructing), "constructing")
+	r.gauge("database_max_connections", float64(s.Max))
+	r.counter("database_acquire_waits_total", float64(s.Waits))
+	r.counter("database_acquire_wait_seconds_total", s.Waited.Seconds())
 }
 
 // daemon sends the figures that the daemon counts.
@@ -174,7 +169,7 @@ func (r reading) daemon() {
 		daemon.KindMessage, daemon.KindCommand, daemon.KindInstruction, daemon.KindSkill, daemon.KindPrompt, daemon.KindExit,
 	} {
 		for _, verdict := range []daemon.Verdict{daemon.Submitted, daemon.NotSubmitted, daemon.Unconfirmed} {
-			r.counter(r.deliveries, float64(decided[engine.DeliveryCount{Kind: kind, Verdict: verdict}]), string(kind), string(verdict))
+			r.counter("deliveries_total", float64(decided[engine.DeliveryCount{Kind: kind, Verdict: verdict}]), string(kind), string(verdict))
 		}
 	}
 	for key, n := range r.server.Daemon.HookCounts() {
@@ -182,15 +177,15 @@ func (r reading) daemon() {
 		if event == "" {
 			event = "other"
 		}
-		r.counter(r.hooks, float64(n), event, string(key.Outcome))
+		r.counter("hooks_received_total", float64(n), event, string(key.Outcome))
 	}
 	if depth, err := r.server.Daemon.SpoolDepth(); err == nil {
-		r.gauge(r.spool, float64(depth))
+		r.gauge("spool_hooks", float64(depth))
 	}
 }
 
 func (r reading) feed() {
-	r.gauge(r.readers, float64(r.server.subscribers.Load()))
-	r.counter(r.sent, float64(r.server.sent.Load()))
-	r.counter(r.dropped, float64(r.server.dropped.Load()))
+	r.gauge("feed_readers", float64(r.server.subscribers.Load()))
+	r.counter("feed_events_sent_total", float64(r.server.sent.Load()))
+	r.counter("feed_readers_dropped_total", float64(r.server.dropped.Load()))
 }

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"github.com/labstack/echo/v4"
+	"context"
 
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
@@ -10,15 +10,15 @@ import (
 // preferencesRequest changes the notification preferences. If a field is absent, its preference stays as it is. The request
 // has the same fields as the answer, so a client may change one field of an answer and send it back.
 type preferencesRequest struct {
-	Errors    *bool  `json:"errors"`
-	Waiting   *bool  `json:"waiting"`
-	Completed *bool  `json:"completed"`
-	Desktop   *bool  `json:"desktop"`
-	UpdatedAt string `json:"updated_at"` // ignored
+	Errors    *bool  `json:"errors,omitempty"`
+	Waiting   *bool  `json:"waiting,omitempty"`
+	Completed *bool  `json:"completed,omitempty"`
+	Desktop   *bool  `json:"desktop,omitempty"`
+	UpdatedAt string `json:"updated_at,omitempty"` // ignored
 }
 
-func (h operatorHandlers) setPreferences(c echo.Context, in preferencesRequest) (tell.Preferences, error) {
-	return h.Notices.SetPreferences(c.Request().Context(), notices.PreferenceChange{
+func (h operatorHandlers) setPreferences(ctx context.Context, in preferencesRequest) (tell.Preferences, error) {
+	return h.Notices.SetPreferences(ctx, notices.PreferenceChange{
 		Errors: in.Errors, Waiting: in.Waiting, Completed: in.Completed, Desktop: in.Desktop,
 	})
 }
@@ -28,9 +28,9 @@ type testRequest struct {
 	Target string `json:"target"` // "": the desktop
 }
 
-func (h operatorHandlers) testNotification(c echo.Context, in testRequest) (notices.Tested, error) {
+func (h operatorHandlers) testNotification(ctx context.Context, in testRequest) (notices.Tested, error) {
 	if in.Target == "" {
-		return h.Notices.Test(c.Request().Context()), nil
+		return h.Notices.Test(ctx), nil
 	}
-	return h.Notices.TestTarget(c.Request().Context(), in.Target)
+	return h.Notices.TestTarget(ctx, in.Target)
 }

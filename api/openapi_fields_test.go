@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/daemon/pictures"
@@ -28,6 +29,7 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/daemon/worktrees"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
 
 // answered are the types of the answers, by the names of their schemas.
@@ -47,9 +49,9 @@ var answered = map[string]any{
 
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
-	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "MergeWorktree": mergeRequest{}, "RemoveWorktree": removeRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": handoffs.Retry{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": keysRequest{}, "KeysEnd": keysEndRequest{}, "Limit": limitRequest{},
-	"NewPersona": newPersonaRequest{}, "RenamePersona": renamePersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "DismissAgents": dismissAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
+	"Nothing": struct{}{}, "NewAgent": agents.NewAgent{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "MergeWorktree": worktrees.TreeMerging{}, "RemoveWorktree": worktrees.TreeRemoval{}, "Stop": stopRequest{}, "Message": messageRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": handoffs.Retry{}, "ContextReport": usage.ContextReport{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": dialogs.KeyBatch{}, "KeysEnd": keysEndRequest{}, "Limit": limits.LimitDecision{},
+	"NewPersona": personas.New{}, "RenamePersona": renamePersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "DismissAgents": dismissAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
 	"Hook": json.RawMessage{}, // the runtime's own
 }

@@ -27,57 +27,34 @@ func (s *site) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
 		{"GET", helloPath, "challenge", reply(s.hello)},
-		{"POST", "/api/dashboard/links", "", created(fromBody(s.createDashboardLink))},
+		{"POST", "/api/dashboard/links", "", created(act(s.createDashboardLink))},
 		{"GET", "/api/dashboard/logins", "", reply(plain(s.listLogins))},
-		{"DELETE", "/api/dashboard/logins", "", reply(fromBody(s.revokeLogins))},
-		{"DELETE", "/api/dashboard/logins/:login", "", reply(fromBody(s.revokeLogin))},
+		{"DELETE", "/api/dashboard/logins", "", reply(act(s.revokeLogins))},
+		{"DELETE", "/api/dashboard/logins/:login", "", reply(actByKey(s.revokeLogin))},
 		{"GET", "/", "", s.page(plain(s.pages.Home))},
-		{"GET", "/ui/pipelines", "status before", s.page(filtered(pipelinesShown, s.pages.Pipelines))},
-		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
+		{"GET", "/ui/pipelines", "status before", s.page(filtered(pipelineFilter, s.pages.Pipelines))},
+		{"GET", "/ui/pipelines/:id", "", s.page(byKey(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
-		{"GET", "/ui/agents/:id", "span", s.page(filteredByID(span, s.pages.Agent))},
-		{"GET", "/ui/agents/:id/diff", "file", s.page(filteredByID(diffRequest, s.pages.Diff))},
+		{"GET", "/ui/agents/:id", "span", s.page(filteredByKey(span, s.pages.Agent))},
+		{"GET", "/ui/agents/:id/diff", "file", s.page(filteredByKey(diffRequest, s.pages.Diff))},
 		{"GET", "/ui/worktrees", "all before", s.page(filtered(treeFilterOf, s.worktreesPage))},
-		{"GET", "/ui/worktrees/:id/diff", "file", s.page(filteredByID(diffRequest, s.pages.WorktreeDiff))},
+		{"GET", "/ui/worktrees/:id/diff", "file", s.page(filteredByKey(diffRequest, s.pages.WorktreeDiff))},
 		{"GET", "/ui/personas", "", s.page(plain(s.pages.People))},
-		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
-		{"GET", "/ui/handoffs", "persona status before", s.page(filtered(handoffsShown, s.pages.Handoffs))},
-		{"GET", "/ui/handoffs/:id", "", s.page(byID(s.pages.Handoff))},
-		{"GET", "/ui/handoffs/:id/document", "", s.page(byID(s.pages.Document))},
-		{"GET", "/ui/handoffs/:id/context", "", s.page(byID(s.pages.Context))},
+		{"GET", "/ui/personas/:slug", "", s.page(byKey(s.pages.Persona))},
+		{"GET", "/ui/handoffs", "persona status before", s.page(filtered(handoffFilter, s.pages.Handoffs))},
+		{"GET", "/ui/handoffs/:id", "", s.page(byKey(s.pages.Handoff))},
+		{"GET", "/ui/handoffs/:id/document", "", s.page(byKey(s.pages.Document))},
+		{"GET", "/ui/handoffs/:id/context", "", s.page(byKey(s.pages.Context))},
 		{"GET", "/ui/static/:name", "", s.showStatic},
 	}
-}
-
-func (s *site) personaPage(c echo.Context) (*dashboard.Page, error) {
-	return s.pages.Persona(c.Request().Context(), c.Param("slug"))
 }
 
 func (s *site) worktreesPage(ctx context.Context, f treeFilter) (*dashboard.Page, error) {
 	return s.pages.Worktrees(ctx, f.all, f.before)
 }
 
-// pipelinesShown is which pipelines the page of pipelines shows. The form sends an empty status for all.
-func pipelinesShown(p *params) daemon.PipelineFilter {
-	return daemon.PipelineFilter{
-		Status: daemon.PipelineStatus(p.oneOf("status", "", string(daemon.PipelinePending), string(daemon.PipelineRunning),
-			string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed))),
-		Before: p.id("before"),
-	}
-}
-
-// handoffsShown is which handoffs the page of handoffs shows.
-func handoffsShown(p *params) daemon.HandoffFilter {
-	return daemon.HandoffFilter{
-		Persona: p.text("persona"),
-		Status: daemon.Status(p.oneOf("status", "", string(daemon.StatusPending), string(daemon.StatusInProgress),
-			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
-		Before: p.id("before"),
-	}
-}
-
-// logPage draws the page of the log, with the filter of the page's form. The form also sends its empty fields.
+// logPage draws the page of the log, with the filter of the page's form.
 func (s *site) logPage(c echo.Context) (*dashboard.Page, error) {
 	p := paramsOf(c)
 	f := dashboard.LogFilter{
@@ -99,6 +76,9 @@ func (s *site) logPage(c echo.Context) (*dashboard.Page, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	export := want
+	export.Before = 0
+	f.Address, f.Export = p.values, strings.TrimPrefix(auditQuery(export, ""), "?")
 	return s.pages.Log(c.Request().Context(), f, want)
 }
 

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"github.com/labstack/echo/v4"
+	"context"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -18,10 +18,10 @@ type PeerDelivery struct {
 	State     daemon.DeliveryState `json:"state"`
 }
 
-func (h agentHandlers) sendToPeer(c echo.Context, id int64, in peerMessageRequest) (PeerDelivery, error) {
+func (h agentHandlers) sendToPeer(ctx context.Context, id int64, in peerMessageRequest) (PeerDelivery, error) {
 	if in.To == "" {
 		return PeerDelivery{}, invalid(codeInvalidField, "Field \"to\" must name an agent or a persona")
 	}
-	dl, err := h.Peers.SendToPeer(c.Request().Context(), id, in.To, in.Text)
+	dl, err := h.Peers.SendToPeer(ctx, id, in.To, in.Text)
 	return PeerDelivery{ID: dl.ID, ToAgentID: dl.AgentID, State: dl.State}, err
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/personas"
@@ -42,13 +40,6 @@ type renamePersonaRequest struct {
 	Slug string `json:"slug"`
 }
 
-type newPersonaRequest struct {
-	Role        string `json:"role"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Skill       string `json:"skill"`
-}
-
 // personaHandlers answer about personas, and about the templates of pipelines, which name them.
 type personaHandlers struct {
 	*house.House
@@ -56,10 +47,8 @@ type personaHandlers struct {
 	templates *personas.Templates
 }
 
-func (h personaHandlers) create(c echo.Context, in newPersonaRequest) (FullPersona, error) {
-	p, err := h.people.Create(c.Request().Context(), personas.New{
-		Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill,
-	})
+func (h personaHandlers) create(ctx context.Context, in personas.New) (FullPersona, error) {
+	p, err := h.people.Create(ctx, in)
 	return fullPersona(p), err
 }
 
@@ -74,32 +63,29 @@ func (h personaHandlers) list(_ context.Context, archived bool) (list []Persona,
 	return list, nil
 }
 
-func (h personaHandlers) show(c echo.Context) (FullPersona, error) {
-	p, err := h.people.Get(c.Param("slug"))
+func (h personaHandlers) show(_ context.Context, slug string) (FullPersona, error) {
+	p, err := h.people.Get(slug)
 	return fullPersona(p), err
 }
 
-func (h personaHandlers) archive(c echo.Context, _ struct{}) (FullPersona, error) {
-	if err := h.Daemon.ArchivePersona(c.Request().Context(), c.Param("slug")); err != nil {
+func (h personaHandlers) archive(ctx context.Context, slug string) (FullPersona, error) {
+	if err := h.Daemon.ArchivePersona(ctx, slug); err != nil {
 		return FullPersona{}, err
 	}
-	return h.show(c)
+	return h.show(ctx, slug)
 }
 
-func (h personaHandlers) rename(c echo.Context, in renamePersonaRequest) (FullPersona, error) {
-	p, err := h.Marks.RenamePersona(c.Request().Context(), c.Param("slug"), in.Slug)
+func (h personaHandlers) rename(ctx context.Context, slug string, in renamePersonaRequest) (FullPersona, error) {
+	p, err := h.Marks.RenamePersona(ctx, slug, in.Slug)
 	return fullPersona(p), err
 }
 
-func (h personaHandlers) handoffs(c echo.Context) ([]daemon.Handoff, error) {
-	p, err := h.people.Get(c.Param("slug"))
-	if err != nil {
+func (h personaHandlers) handoffs(ctx context.Context, slug string, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+	if _, err := h.people.Get(slug); err != nil {
 		return nil, err
 	}
-	return filtered(handoffFilter, func(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
-		f.Persona = p.Slug
-		return h.Daemon.Handoffs(ctx, f)
-	})(c)
+	f.Persona = slug
+	return h.Daemon.Handoffs(ctx, f)
 }
 
 func persona(p personas.Persona) Persona {

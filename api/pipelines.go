@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
@@ -81,12 +79,12 @@ type decisionRequest struct {
 // pipelineHandlers answer about pipelines.
 type pipelineHandlers struct{ *house.House }
 
-func (h pipelineHandlers) create(c echo.Context, in newPipelineRequest) (daemon.Pipeline, error) {
+func (h pipelineHandlers) create(ctx context.Context, in newPipelineRequest) (daemon.Pipeline, error) {
 	choices, err := in.choices()
 	if err != nil {
 		return daemon.Pipeline{}, err
 	}
-	return h.Pipelines.CreatePipeline(c.Request().Context(), pipelines.NewPipeline{
+	return h.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{
 		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd, Steps: choices,
 	})
 }
@@ -111,17 +109,17 @@ func (h pipelineHandlers) list(ctx context.Context, f daemon.PipelineFilter) ([]
 	return list, err
 }
 
-func (h pipelineHandlers) resume(c echo.Context, id int64, in resumeRequest) (daemon.Pipeline, error) {
-	return h.Pipelines.ResumePipeline(c.Request().Context(), id, in.Skip)
+func (h pipelineHandlers) resume(ctx context.Context, id int64, in resumeRequest) (daemon.Pipeline, error) {
+	return h.Pipelines.ResumePipeline(ctx, id, in.Skip)
 }
 
 // decision passes the decision in the body to give.
 func decision(give func(context.Context, int64, pipelines.Decision) (daemon.Pipeline, error)) source[daemon.Pipeline] {
-	return fromBodyByID(func(c echo.Context, id int64, in decisionRequest) (daemon.Pipeline, error) {
+	return fromBodyByKey(func(ctx context.Context, id int64, in decisionRequest) (daemon.Pipeline, error) {
 		step, err := fieldID("step_id", in.StepID)
 		if err != nil {
 			return daemon.Pipeline{}, err
 		}
-		return give(c.Request().Context(), id, pipelines.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
+		return give(ctx, id, pipelines.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
 	})
 }

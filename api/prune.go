@@ -1,7 +1,7 @@
 package api
 
 import (
-	"github.com/labstack/echo/v4"
+	"context"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -11,9 +11,9 @@ type pruneRequest struct {
 	DryRun bool `json:"dry_run"` // only count the rows
 }
 
-func (h operatorHandlers) prune(c echo.Context, in pruneRequest) (daemon.PruneReport, error) {
+func (h operatorHandlers) prune(ctx context.Context, in pruneRequest) (daemon.PruneReport, error) {
 	if in.DryRun {
-		return h.History.WouldPrune(daemon.AsReader(c.Request().Context()))
+		return h.History.WouldPrune(daemon.AsReader(ctx))
 	}
-	return h.History.Prune(c.Request().Context())
+	return h.History.Prune(ctx)
 }

@@ -26,64 +26,64 @@ type route struct {
 func (s *Server) routes() []route {
 	agents, handoffs, operator, people := agentHandlers{s.House}, handoffHandlers{s.House}, operatorHandlers{s.House}, personaHandlers{s.House, s.Personas, s.Templates}
 	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.worktreeRoutes(), s.dashboardRoutes(), []route{
-		{"POST", "/api/agents", "", created(fromBody(agents.create))},
+		{"POST", "/api/agents", "", created(fromBody(s.Daemon.CreateAgent))},
 		{"GET", "/api/agents", "state persona limit before", reply(filtered(agentFilter, s.Daemon.Agents))},
-		{"GET", "/api/agents/:id", "", reply(byID(s.Daemon.Agent))},
+		{"GET", "/api/agents/:id", "", reply(byKey(s.Daemon.Agent))},
 		{"POST", "/api/agents/resume", "", reply(fromBody(agents.resumeSeveral))},
 		{"POST", "/api/agents/dismiss", "", reply(fromBody(agents.dismissSeveral))},
-		{"PATCH", "/api/agents/:id", "", reply(fromBodyByID(agents.change))},
-		{"POST", "/api/agents/:id/seen", "", reply(fromBodyByID(agents.see))},
-		{"POST", "/api/agents/:id/resume", "", created(actByID(s.Daemon.ResumeAgent))},
-		{"POST", "/api/agents/:id/dismiss", "", reply(fromBodyByID(agents.dismiss))},
-		{"POST", "/api/agents/:id/stop", "", accepted(fromBodyByID(agents.stop))},
-		{"POST", "/api/agents/:id/limit", "", reply(fromBodyByID(agents.decideLimit))},
+		{"PATCH", "/api/agents/:id", "", reply(fromBodyByKey(agents.change))},
+		{"POST", "/api/agents/:id/seen", "", reply(fromBodyByKey(agents.see))},
+		{"POST", "/api/agents/:id/resume", "", created(actByKey(s.Daemon.ResumeAgent))},
+		{"POST", "/api/agents/:id/dismiss", "", reply(actByKey(agents.dismiss))},
+		{"POST", "/api/agents/:id/stop", "", accepted(fromBodyByKey(agents.stop))},
+		{"POST", "/api/agents/:id/limit", "", reply(fromBodyByKey(s.Limits.DecideLimit))},
 		{"GET", "/api/agents/:id/screen", "format", agents.screen},
-		{"GET", "/api/agents/:id/dialog", "", reply(byID(s.Dialogs.Dialog))},
-		{"POST", "/api/agents/:id/dialog", "", reply(fromBodyByID(agents.answerDialog))},
-		{"PUT", "/api/agents/:id/keys", "", reply(fromBodyByID(agents.beginKeys))},
-		{"POST", "/api/agents/:id/keys", "", reply(fromBodyByID(agents.typeKeys))},
-		{"DELETE", "/api/agents/:id/keys", "", reply(fromBodyByID(agents.endKeys))},
-		{"GET", "/api/agents/:id/diff", "stat file", reply(filteredByID(diffRequest, s.Daemon.AgentDiff))},
-		{"GET", "/api/agents/:id/timeline", "span", reply(filteredByID(span, s.Pictures.AgentTimeline))},
+		{"GET", "/api/agents/:id/dialog", "", reply(byKey(s.Dialogs.Dialog))},
+		{"POST", "/api/agents/:id/dialog", "", reply(fromBodyByKey(agents.answerDialog))},
+		{"PUT", "/api/agents/:id/keys", "", reply(actByKey(agents.beginKeys))},
+		{"POST", "/api/agents/:id/keys", "", reply(fromBodyByKey(agents.typeKeys))},
+		{"DELETE", "/api/agents/:id/keys", "", reply(fromBodyByKey(agents.endKeys))},
+		{"GET", "/api/agents/:id/diff", "stat file", reply(filteredByKey(diffRequest, s.Daemon.AgentDiff))},
+		{"GET", "/api/agents/:id/timeline", "span", reply(filteredByKey(span, s.Pictures.AgentTimeline))},
 
-		{"POST", "/api/agents/:id/messages", "", accepted(fromBodyByID(agents.send))},
-		{"GET", "/api/agents/:id/messages", "limit before", reply(filteredByID(placeOf, agents.messages))},
-		{"DELETE", "/api/agents/:id/messages", "", reply(fromBodyByID(agents.cancelMessages))},
+		{"POST", "/api/agents/:id/messages", "", accepted(fromBodyByKey(agents.send))},
+		{"GET", "/api/agents/:id/messages", "limit before", reply(filteredByKey(placeOf, agents.messages))},
+		{"DELETE", "/api/agents/:id/messages", "", reply(fromBodyByKey(agents.cancelMessages))},
 
-		{"POST", "/api/agents/:id/handoff", "", reply(fromBodyByID(handoffs.request))},
-		{"GET", "/api/agents/:id/handoff", "", reply(byID(s.Daemon.LatestHandoff))},
-		{"DELETE", "/api/agents/:id/handoff", "", reply(fromBodyByID(handoffs.cancel))},
+		{"POST", "/api/agents/:id/handoff", "", reply(fromBodyByKey(handoffs.request))},
+		{"GET", "/api/agents/:id/handoff", "", reply(byKey(s.Daemon.LatestHandoff))},
+		{"DELETE", "/api/agents/:id/handoff", "", reply(fromBodyByKey(handoffs.cancel))},
 		{"GET", "/api/handoffs", "persona status limit before", reply(filtered(handoffFilter, s.Daemon.Handoffs))},
-		{"GET", "/api/handoffs/:id", "", reply(byID(s.Daemon.Handoff))},
-		{"POST", "/api/handoffs/:id/retry", "", reply(fromBodyByID(handoffs.retry))},
-		{"GET", "/api/handoffs/:id/transitions", "", reply(byID(s.Daemon.Transitions))},
-		{"GET", "/api/handoffs/:id/durations", "", reply(byID(s.Pictures.Durations))},
-		{"GET", "/api/handoffs/:id/line", "", reply(byID(s.Daemon.Line))},
-		{"GET", "/api/handoffs/:id/record", "", reply(byID(handoffs.record))},
-		{"GET", "/api/handoffs/:id/document", "", markdown(byID(s.Daemon.Document))},
-		{"GET", "/api/handoffs/:id/context", "", markdown(byID(s.Daemon.ContextFile))},
+		{"GET", "/api/handoffs/:id", "", reply(byKey(s.Daemon.Handoff))},
+		{"POST", "/api/handoffs/:id/retry", "", reply(fromBodyByKey(s.Daemon.RetryHandoff))},
+		{"GET", "/api/handoffs/:id/transitions", "", reply(byKey(s.Daemon.Transitions))},
+		{"GET", "/api/handoffs/:id/durations", "", reply(byKey(s.Pictures.Durations))},
+		{"GET", "/api/handoffs/:id/line", "", reply(byKey(s.Daemon.Line))},
+		{"GET", "/api/handoffs/:id/record", "", reply(byKey(handoffs.record))},
+		{"GET", "/api/handoffs/:id/document", "", markdown(byKey(s.Daemon.Document))},
+		{"GET", "/api/handoffs/:id/context", "", markdown(byKey(s.Daemon.ContextFile))},
 
 		{"GET", "/api/attention", "", reply(plain(operator.attention))},
 		{"GET", "/api/attention/count", "", reply(plain(s.Daemon.AttentionCount))},
 
 		{"GET", "/api/permissions", "agent_id state limit before", reply(filtered(permissionFilter, s.Permissions.List))},
-		{"GET", "/api/permissions/:id", "", reply(byID(s.Permissions.Permission))},
-		{"POST", "/api/permissions/:id", "", reply(fromBodyByID(operator.answerPermission))},
+		{"GET", "/api/permissions/:id", "", reply(byKey(s.Permissions.Permission))},
+		{"POST", "/api/permissions/:id", "", reply(fromBodyByKey(operator.answerPermission))},
 
 		{"GET", "/api/runtimes", "", reply(plain(operator.runtimes))},
 
 		{"POST", "/api/personas", "", created(fromBody(people.create))},
 		{"GET", "/api/personas", "archived", reply(filtered(isArchived, people.list))},
-		{"GET", "/api/personas/:slug", "", reply(people.show)},
-		{"PATCH", "/api/personas/:slug", "", reply(fromBody(people.rename))},
-		{"DELETE", "/api/personas/:slug", "", reply(fromBody(people.archive))},
-		{"GET", "/api/personas/:slug/budget", "", reply(people.budget)},
-		{"POST", "/api/personas/:slug/budget/go-on", "", reply(fromBody(people.goOn))},
+		{"GET", "/api/personas/:slug", "", reply(byKey(people.show))},
+		{"PATCH", "/api/personas/:slug", "", reply(fromBodyByKey(people.rename))},
+		{"DELETE", "/api/personas/:slug", "", reply(actByKey(people.archive))},
+		{"GET", "/api/personas/:slug/budget", "", reply(byKey(people.budget))},
+		{"POST", "/api/personas/:slug/budget/go-on", "", reply(actByKey(people.goOn))},
 		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", reply(filtered(usageQueryOf, operator.usage))},
-		{"GET", "/api/personas/:slug/handoffs", "status limit before", reply(people.handoffs)},
+		{"GET", "/api/personas/:slug/handoffs", "status limit before", reply(filteredByKey(handoffFilter, people.handoffs))},
 
 		{"GET", "/api/templates", "", reply(plain(people.listTemplates))},
-		{"POST", "/api/settings/reload", "", reply(fromBody(operator.reload))},
+		{"POST", "/api/settings/reload", "", reply(act(s.Daemon.Reload))},
 		{"GET", "/api/notifications/preferences", "", reply(plain(s.Notices.Preferences))},
 		{"PUT", "/api/notifications/preferences", "", reply(fromBody(operator.setPreferences))},
 		{"GET", "/api/notifications/targets", "", reply(plain(s.Notices.Targets))},
@@ -106,9 +106,9 @@ func (s *Server) pipelineRoutes(base string) []route {
 	return []route{
 		{"POST", base, "", created(fromBody(pipelines.create))},
 		{"GET", base, "status template limit before", reply(filtered(pipelineFilter, pipelines.list))},
-		{"GET", base + "/:id", "", reply(byID(s.Pipelines.Pipeline))},
-		{"POST", base + "/:id/abort", "", reply(actByID(s.Pipelines.AbortPipeline))},
-		{"POST", base + "/:id/resume", "", reply(fromBodyByID(pipelines.resume))},
+		{"GET", base + "/:id", "", reply(byKey(s.Pipelines.Pipeline))},
+		{"POST", base + "/:id/abort", "", reply(actByKey(s.Pipelines.AbortPipeline))},
+		{"POST", base + "/:id/resume", "", reply(fromBodyByKey(pipelines.resume))},
 		{"POST", base + "/:id/approve", "", reply(decision(s.Pipelines.ApprovePipeline))},
 		{"POST", base + "/:id/reject", "", reply(decision(s.Pipelines.RejectPipeline))},
 	}
@@ -118,11 +118,11 @@ func (s *Server) worktreeRoutes() []route {
 	trees := treeHandlers{s.House}
 	return []route{
 		{"GET", "/api/worktrees", "all limit before", reply(filtered(treeFilterOf, trees.list))},
-		{"GET", "/api/worktrees/:id", "", reply(byID(s.Worktrees.ShowWorktree))},
-		{"GET", "/api/worktrees/:id/diff", "stat file", reply(filteredByID(diffRequest, s.Worktrees.WorktreeDiff))},
-		{"POST", "/api/worktrees/:id/merge", "", accepted(fromBodyByID(trees.merge))},
-		{"POST", "/api/worktrees/:id/remove", "", accepted(fromBodyByID(trees.remove))},
-		{"POST", "/api/worktrees/:id/restore", "", accepted(actByID(s.Worktrees.RestoreWorktree))},
+		{"GET", "/api/worktrees/:id", "", reply(byKey(s.Worktrees.ShowWorktree))},
+		{"GET", "/api/worktrees/:id/diff", "stat file", reply(filteredByKey(diffRequest, s.Worktrees.WorktreeDiff))},
+		{"POST", "/api/worktrees/:id/merge", "", accepted(fromBodyByKey(s.Worktrees.MergeWorktree))},
+		{"POST", "/api/worktrees/:id/remove", "", accepted(fromBodyByKey(s.Worktrees.RemoveWorktree))},
+		{"POST", "/api/worktrees/:id/restore", "", accepted(actByKey(s.Worktrees.RestoreWorktree))},
 	}
 }
 
@@ -132,14 +132,14 @@ func (s *Server) hookRoutes() []route {
 	agents, handoffs := agentHandlers{s.House}, handoffHandlers{s.House}
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
-		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByID(handoffs.requestOwn)))},
-		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(reply(byID(s.Daemon.LatestHandoff)))},
-		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByID(handoffs.cancel)))},
-		{"POST", "/api/agents/:id/messages", "", s.ownAgent(accepted(fromBodyByID(agents.sendOwn)))},
-		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(reply(filteredByID(placeOf, agents.messages)))},
-		{"POST", "/api/agents/:id/context", "", s.ownAgent(reply(fromBodyByID(agents.reportContext)))},
-		{"GET", "/api/agents/:id/peers", "", s.ownAgent(reply(byID(s.Peers.Peers)))},
-		{"POST", "/api/agents/:id/peers/messages", "", s.ownAgent(accepted(fromBodyByID(agents.sendToPeer)))},
+		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByKey(handoffs.requestOwn)))},
+		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(reply(byKey(s.Daemon.LatestHandoff)))},
+		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByKey(handoffs.cancel)))},
+		{"POST", "/api/agents/:id/messages", "", s.ownAgent(accepted(fromBodyByKey(agents.sendOwn)))},
+		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(reply(filteredByKey(placeOf, agents.messages)))},
+		{"POST", "/api/agents/:id/context", "", s.ownAgent(reply(fromBodyByKey(agents.reportContext)))},
+		{"GET", "/api/agents/:id/peers", "", s.ownAgent(reply(byKey(s.Peers.Peers)))},
+		{"POST", "/api/agents/:id/peers/messages", "", s.ownAgent(accepted(fromBodyByKey(agents.sendToPeer)))},
 	}
 }
 
@@ -149,7 +149,7 @@ func (s *Server) router(routes []route) *echo.Echo {
 	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes the X-Forwarded-For of any client
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
 	e.Pre(withoutSlash)
-	e.Use(s.measured(routes), recovered, hardened, readsApart)
+	e.Use(s.measured(routes), recovered, hardened, readsApart, withOrigin)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}

@@ -14,7 +14,7 @@ import (
 
 // screen sends the screen of an agent as a text, with the colours of a terminal, or as HTML.
 func (h agentHandlers) screen(c echo.Context) error {
-	id, err := pathID(c)
+	id, err := key[int64](c)
 	if err != nil {
 		return err
 	}

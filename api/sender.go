@@ -2,9 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net"
-	"net/http"
 
+	"github.com/labstack/echo/v4"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -28,7 +29,30 @@ func withSender(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // sender returns the process that sent a request over a unix socket. For a request over TCP it returns nil.
-func sender(r *http.Request) *tmux.Peer {
-	peer, _ := r.Context().Value(senderKey{}).(*tmux.Peer)
+func sender(ctx context.Context) *tmux.Peer {
+	peer, _ := ctx.Value(senderKey{}).(*tmux.Peer)
 	return peer
+}
+
+// originKey is the key in a request's context of where the request came from.
+type originKey struct{}
+
+// withOrigin stores in a request's context where the request came from.
+func withOrigin(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r, from := c.Request(), "browser, from "+c.RealIP()
+		if peer := sender(r.Context()); peer != nil {
+			from = fmt.Sprintf("process %d of this machine", peer.PID)
+		} else if r.Header.Get("Authorization") != "" {
+			from = "token, from " + c.RealIP()
+		}
+		c.SetRequest(r.WithContext(context.WithValue(r.Context(), originKey{}, from)))
+		return next(c)
+	}
+}
+
+// origin says for the log where a request came from.
+func origin(ctx context.Context) string {
+	from, _ := ctx.Value(originKey{}).(string)
+	return from
 }

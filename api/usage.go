@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/usage"
 	"github.com/understudyd/understudy/daemon/views"
@@ -33,22 +31,20 @@ func (h operatorHandlers) usage(ctx context.Context, q usageQuery) (views.UsageR
 }
 
 // budget returns a persona's budget; its error says that the persona has none.
-func (h personaHandlers) budget(c echo.Context) (*usage.BudgetState, error) {
-	slug := c.Param("slug")
+func (h personaHandlers) budget(ctx context.Context, slug string) (*usage.BudgetState, error) {
 	if _, err := h.people.Get(slug); err != nil {
 		return nil, err
 	}
-	out, err := h.Usage.Budget(c.Request().Context(), slug)
+	out, err := h.Usage.Budget(ctx, slug)
 	if err == nil && out == nil {
 		err = usage.ErrNoBudget
 	}
 	return out, err
 }
 
-func (h personaHandlers) goOn(c echo.Context, _ struct{}) (usage.BudgetState, error) {
-	slug := c.Param("slug")
+func (h personaHandlers) goOn(ctx context.Context, slug string) (usage.BudgetState, error) {
 	if _, err := h.people.Get(slug); err != nil {
 		return usage.BudgetState{}, err
 	}
-	return h.Usage.GoOn(c.Request().Context(), slug)
+	return h.Usage.GoOn(ctx, slug)
 }

@@ -2,31 +2,12 @@ package api
 
 import (
 	"context"
-	"net/url"
-	"strconv"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/worktrees"
 )
-
-// worktreeRequest asks for a work tree for a new agent.
-type worktreeRequest struct {
-	Branch string `json:"branch"` // "": a new one, named after the agent
-	Base   string `json:"base"`   // where a new branch begins; "": at HEAD
-}
-
-type mergeRequest struct {
-	Into string `json:"into,omitempty"` // "": the branch from which the tree began
-}
-
-type removeRequest struct {
-	Force      bool `json:"force,omitempty"`
-	KeepBranch bool `json:"keep_branch,omitempty"`
-}
 
 // treeFilter is which work trees are listed.
 type treeFilter struct {
@@ -45,17 +26,9 @@ func (h treeHandlers) list(ctx context.Context, f treeFilter) ([]worktrees.TreeV
 	return h.Worktrees.ListWorktrees(ctx, f.all, f.before, f.limit)
 }
 
-func (h treeHandlers) merge(c echo.Context, id int64, in mergeRequest) (daemon.Worktree, error) {
-	return h.Worktrees.MergeWorktree(c.Request().Context(), id, worktrees.TreeMerging{Into: in.Into})
-}
-
-func (h treeHandlers) remove(c echo.Context, id int64, in removeRequest) (daemon.Worktree, error) {
-	return h.Worktrees.RemoveWorktree(c.Request().Context(), id, worktrees.TreeRemoval{Force: in.Force, KeepBranch: in.KeepBranch})
-}
-
 // Worktrees lists work trees, the newest first. With all it lists those that were removed, too.
 func (c treeCalls) Worktrees(ctx context.Context, all bool) ([]worktrees.TreeView, error) {
-	return call[[]worktrees.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
+	return call[[]worktrees.TreeView](ctx, c, "GET", "/api/worktrees"+query(map[string]any{"all": all, "limit": maxLimit}), nil)
 }
 
 // Worktree returns one work tree.
@@ -70,12 +43,12 @@ func (c treeCalls) WorktreeDiff(ctx context.Context, id int64, in agents.DiffReq
 
 // MergeWorktree asks for a merge of a work tree's branch. The tree's Last says what came of it, once its Task is nil.
 func (c treeCalls) MergeWorktree(ctx context.Context, id int64, in worktrees.TreeMerging) (daemon.Worktree, error) {
-	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/merge"), mergeRequest{in.Into})
+	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/merge"), in)
 }
 
 // RemoveWorktree asks for the removal of a work tree, as MergeWorktree does for a merge.
 func (c treeCalls) RemoveWorktree(ctx context.Context, id int64, in worktrees.TreeRemoval) (daemon.Worktree, error) {
-	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/remove"), removeRequest{in.Force, in.KeepBranch})
+	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/remove"), in)
 }
 
 // RestoreWorktree asks for a removed work tree to be made again.

@@ -69,10 +69,10 @@ const (
 
 // LimitSettings are the policy for agents whose persona has none, and what holds for all agents.
 type LimitSettings struct {
-	OnLimit    LimitAction
-	Fallback   []string      // the runtimes of successors, the best first
-	MaxWaits   int           // how many times in a row an agent waits before a person is asked
-	APITimeout time.Duration // how long the API may fail before the policy applies
+	OnLimit    LimitAction   `yaml:"on_limit"`
+	Fallback   []string      `yaml:"fallback"` // the runtimes of successors, the best first
+	MaxWaits   int           `yaml:"-"`        // how many times in a row an agent waits before a person is asked
+	APITimeout time.Duration `yaml:"-"`        // how long the API may fail before the policy applies
 }
 
 // DefaultLimits has the defaults of config.yaml.

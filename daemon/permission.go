@@ -11,7 +11,7 @@ import (
 type PermissionSettings struct {
 	// Hold is how long the daemon holds the hook of a permission, so that it can be answered elsewhere than in the pane. 0:
 	// it holds none.
-	Hold time.Duration
+	Hold time.Duration `yaml:"hold"`
 }
 
 // DefaultPermissions has the defaults of config.yaml.

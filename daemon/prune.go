@@ -7,8 +7,8 @@ import (
 
 // LogSettings say how long events and hooks are kept. Zero: for ever.
 type LogSettings struct {
-	MaxAge  time.Duration // of events and hooks
-	MaxRows int64         // how many events are kept, the newest; hooks are deleted by age only
+	MaxAge  time.Duration `yaml:"max_age"` // of events and hooks
+	MaxRows int64         `yaml:"-"`       // how many events are kept, the newest; hooks are deleted by age only
 }
 
 // DefaultLog holds the settings that apply if the operator sets none.

@@ -17,12 +17,12 @@ import (
 
 // New is the input for a new persona.
 type New struct {
-	Role        string
-	Name        string
-	Description string // one line; "": Create writes a general description
+	Role        string `json:"role"`
+	Name        string `json:"name"`
+	Description string `json:"description"` // one line; "": Create writes a general description
 	// Skill is the text below the front matter, or a whole skill.md. A whole skill.md has its own
 	// front matter with the description. "": Create writes a default skill, for a person to complete.
-	Skill string
+	Skill string `json:"skill"`
 }
 
 // InputError says what is wrong with the input, in a sentence for the person who entered it.

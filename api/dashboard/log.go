@@ -34,25 +34,14 @@ type LogFilter struct {
 	Run     string
 	Text    string
 	Since   string
-}
-
-// query returns the filter as the parameters of the page's own address.
-func (f LogFilter) query() url.Values {
-	out := url.Values{}
-	for name, value := range map[string]string{
-		"kind": f.Kind, "agent": f.Agent, "handoff": f.Handoff, "pipeline": f.Run, "q": f.Text, "since": f.Since,
-	} {
-		if value != "" {
-			out.Set(name, value)
-		}
-	}
-	return out
+	Address url.Values // the parameters of the page's own address
+	Export  string     // the query with which the API exports the same events
 }
 
 // Log draws a page of the event log. want is the same filter as filter, in the domain's terms.
 func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilter) (*Page, error) {
 	out := &log{
-		Filter: filter, Query: exportQuery(want),
+		Filter: filter, Query: template.URL(filter.Export), // it was written with its values escaped
 		Kinds: []string{"agent", "handoff", "pipeline", "step", "delivery", "operator", "log", "database", "hook", "template"},
 		Spans: []span{{"", "all"}, {"1", "the last hour"}, {"24", "the last day"}, {"168", "the last week"}},
 	}
@@ -67,29 +56,8 @@ func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilt
 		return nil, err
 	}
 	if n := len(out.Events); n == pageOfEvents {
-		query := filter.query()
-		query.Set("before", strconv.FormatInt(out.Events[n-1].ID, 10))
-		out.Older = "/ui/log?" + query.Encode()
+		filter.Address.Set("before", strconv.FormatInt(out.Events[n-1].ID, 10))
+		out.Older = "/ui/log?" + filter.Address.Encode()
 	}
 	return page, nil
-}
-
-// exportQuery returns the query with which the API exports the events that the page shows.
-func exportQuery(want daemon.AuditFilter) template.URL {
-	query := url.Values{}
-	for name, id := range map[string]int64{"agent_id": want.AgentID, "handoff_id": want.HandoffID, "pipeline_id": want.PipelineID} {
-		if id != 0 {
-			query.Set(name, strconv.FormatInt(id, 10))
-		}
-	}
-	if want.TypePrefix != "" {
-		query.Set("type_prefix", want.TypePrefix)
-	}
-	if want.Text != "" {
-		query.Set("q", want.Text)
-	}
-	if !want.Since.IsZero() {
-		query.Set("since", want.Since.UTC().Format("2006-01-02T15:04:05Z"))
-	}
-	return template.URL(query.Encode()) // Encode has escaped it
 }

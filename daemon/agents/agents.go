@@ -20,19 +20,19 @@ import (
 
 // NewAgent is the input of [Launcher.CreateAgent].
 type NewAgent struct {
-	Persona string // its slug; "": none
-	Cwd     string // absolute
-	Runtime string // "": the persona's runtime; if there is none, claude
-	Prompt  string // delivered as soon as the agent has registered; "": none
-	Name    string // "": the persona's slug; without a persona, the last element of Cwd
-	Columns int    // of its pane; 0: the default
-	Rows    int    // of its pane; 0: the default
+	Persona string `json:"persona"`           // its slug; "": none
+	Cwd     string `json:"cwd"`               // absolute
+	Runtime string `json:"runtime"`           // "": the persona's runtime; if there is none, claude
+	Prompt  string `json:"prompt"`            // delivered as soon as the agent has registered; "": none
+	Name    string `json:"name"`              // "": the persona's slug; without a persona, the last element of Cwd
+	Columns int    `json:"columns,omitempty"` // of its pane; 0: the default
+	Rows    int    `json:"rows,omitempty"`    // of its pane; 0: the default
 
-	Model          string   // "": as the persona and the runtime say
-	PermissionMode string   // in the runtime's own words; "": as the runtime says
-	Args           []string // added to the runtime's command
+	Model          string   `json:"model,omitempty"`           // "": as the persona and the runtime say
+	PermissionMode string   `json:"permission_mode,omitempty"` // in the runtime's own words; "": as the runtime says
+	Args           []string `json:"args,omitempty"`            // added to the runtime's command
 	// Worktree asks for a work tree of its own, of the repository that holds Cwd; nil: it works in Cwd itself.
-	Worktree *NewWorktree
+	Worktree *NewWorktree `json:"worktree,omitempty"`
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.

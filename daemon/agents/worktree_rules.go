@@ -36,8 +36,8 @@ func treeGone(t *daemon.Worktree) *daemon.Error {
 
 // NewWorktree asks for a work tree of its own for a new agent.
 type NewWorktree struct {
-	Branch string // an existing branch or a new one; "": a new one, named after the agent
-	Base   string // where a new branch begins; "": at the HEAD of the agent's directory
+	Branch string `json:"branch"` // an existing branch or a new one; "": a new one, named after the agent
+	Base   string `json:"base"`   // where a new branch begins; "": at the HEAD of the agent's directory
 }
 
 // MaxBranch is the longest name of a branch, in bytes.

@@ -56,9 +56,9 @@ func KeyNames() []string {
 
 // KeyBatch is what a page has typed. Pages number their batches from 1 on.
 type KeyBatch struct {
-	Session string
-	Seq     int
-	Items   []KeyItem // none: the page only says that it is open
+	Session string    `json:"session"`
+	Seq     int       `json:"seq"`
+	Items   []KeyItem `json:"keys"` // none: the page only says that it is open
 }
 
 // KeysTyped says what has become of a batch.

@@ -376,5 +376,5 @@ func (l *Link) Earlier(found []string) (prompts map[string]bool, err error) {
 // HistorySettings say how long agents, their handoffs and pipelines are kept after their ends. Zero: for ever. Documents are
 // files, and are never deleted.
 type HistorySettings struct {
-	MaxAge time.Duration
+	MaxAge time.Duration `yaml:"max_age"`
 }

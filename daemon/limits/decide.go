@@ -13,8 +13,8 @@ import (
 
 // LimitDecision is what a person decides about an agent's limit.
 type LimitDecision struct {
-	Do      daemon.LimitAction // LimitWait or LimitHandOver
-	Runtime string             // with LimitHandOver: the runtime of the successor; "": the first of the fallback that is not limited
+	Do      daemon.LimitAction `json:"do"`                // LimitWait or LimitHandOver
+	Runtime string             `json:"runtime,omitempty"` // with LimitHandOver: the runtime of the successor; "": the first of the fallback that is not limited
 }
 
 // DecideLimit commits what a person decides about the limit of an agent. The agent's lane does it. A decision replaces the

@@ -16,11 +16,11 @@ import (
 
 // ContextReport is the report of an agent's status line about the context window.
 type ContextReport struct {
-	SessionID string
-	Tokens    int64
-	Limit     int64 // the size of the window
+	SessionID string `json:"session_id"`
+	Tokens    int64  `json:"tokens"`
+	Limit     int64  `json:"limit"` // the size of the window
 	// CostUSD is what the session has cost so far; nil: the status line does not tell.
-	CostUSD *float64
+	CostUSD *float64 `json:"cost_usd"`
 }
 
 // ReportContext takes the report of a status line. It ignores a report about another session than the agent's current

@@ -20,13 +20,13 @@ import (
 
 // TreeMerging asks for a merge of a work tree's branch.
 type TreeMerging struct {
-	Into string // a branch; "": the one from which the tree began
+	Into string `json:"into,omitempty"` // a branch; "": the one from which the tree began
 }
 
 // TreeRemoval asks for the removal of a work tree.
 type TreeRemoval struct {
-	Force      bool // although it holds work that is nowhere else; that is kept under a reference
-	KeepBranch bool
+	Force      bool `json:"force,omitempty"` // although it holds work that is nowhere else; that is kept under a reference
+	KeepBranch bool `json:"keep_branch,omitempty"`
 }
 
 // MergeWorktree commits that the branch of a work tree is to be merged. The tree's lane does it, and Last says what came of it.

@@ -29,16 +29,85 @@ func (a *App) WithJSON(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// ExactArgs requires exactly the named arguments.
-func ExactArgs(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+// place is an argument that the usage line of a command names: NAME is needed, [NAME] is not, and of NAME... there may be several.
+type place struct {
+	name              string
+	optional, several bool
+}
+
+// places reads a usage line. A flag that stands beside the arguments, as in (NAME... | --all), is set in place of them.
+func places(use string) (all []place, instead string) {
+	for _, word := range strings.Fields(use)[1:] {
+		switch name := strings.Trim(word, "()[]."); {
+		case name == "--": // what follows is for another program
+			return all, instead
+		case strings.HasPrefix(name, "--"):
+			instead = name[2:]
+		case name != "|":
+			all = append(all, place{name, word[0] == '[', strings.Contains(word, "...")})
+		}
+	}
+	return all, instead
+}
+
+// TakeArgs makes the commands below root take the arguments that their usage lines name, and complete each by the function for its
+// name. A command may have a rule of its own, and a function of its own for its first argument.
+func TakeArgs(root *cobra.Command, complete map[string]cobra.CompletionFunc) {
+	for _, c := range root.Commands() {
+		TakeArgs(c, complete)
+		all, instead := places(c.Use)
+		if c.HasSubCommands() && len(all) == 0 {
+			continue
+		}
+		if c.Args == nil {
+			c.Args = takes(all, instead)
+		}
+		var functions []cobra.CompletionFunc
+		for i, p := range all {
+			f := complete[p.name]
+			switch {
+			case i == 0 && c.ValidArgsFunction != nil:
+				f = c.ValidArgsFunction
+			case strings.Contains(p.name, "|"):
+				f = OneOf(strings.Split(p.name, "|")...)
+			}
+			functions = append(functions, f)
+		}
+		if len(all) > 0 && functions[0] != nil {
+			c.ValidArgsFunction = completes(all, functions)
+		}
+	}
+}
+
+func takes(all []place, instead string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		all := all
+		if f := c.Flags().Lookup(instead); f != nil && f.Value.String() == "true" {
+			all = nil
+		}
+		n := len(all)
 		switch {
-		case len(args) < len(names):
-			return fmt.Errorf("%s is missing", names[len(args)])
-		case len(args) > len(names):
-			return fmt.Errorf("%q is one argument too many", args[len(names)])
+		case len(args) < n && !all[len(args)].optional:
+			return fmt.Errorf("%s is missing", all[len(args)].name)
+		case len(args) > n && (n == 0 || !all[n-1].several):
+			return fmt.Errorf("%q is one argument too many", args[n])
 		}
 		return nil
+	}
+}
+
+// completes completes the argument in each place by the function there. It offers nothing twice.
+func completes(all []place, functions []cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		at := min(len(args), len(all)-1)
+		if at < len(args) && !all[at].several || functions[at] == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		offers, directive := functions[at](c, nil, prefix)
+		return slices.DeleteFunc(offers, func(offer string) bool {
+			word, _, _ := strings.Cut(offer, "\t")
+			return slices.Contains(args, word)
+		}), directive
 	}
 }
 

@@ -46,9 +46,11 @@ repository names, in the form of .gitignore, are copied into the tree.`,
   understudy agent start developer-con-1 --worktree=fix-login --base main`,
 		Args: func(c *cobra.Command, args []string) error {
 			before, _ := cutArgs(c, args)
-			return maxArgs(2)(c, before)
+			if len(before) > 2 {
+				return fmt.Errorf("%q is one argument too many", before[2])
+			}
+			return nil
 		},
-		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			args, in.Args = cutArgs(c, args)
 			tree.asked = c.Flags().Changed("worktree")

@@ -25,8 +25,6 @@ selects the choice, and presses Enter when the screen shows that. A dialog is an
 choices are not understood, it is answered in the pane. An agent can't answer dialogs.`,
 		Example: `  understudy agent dialog 7
   understudy agent dialog developer-con-1 --choose 2`,
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case c.Flags().Changed("choose") && choose < 1:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon/agents"
 )
 
@@ -23,7 +24,6 @@ included.`,
 		Example: `  understudy agent diff 7
   understudy agent diff developer-con-1 --stat
   understudy agent diff 7 cmd/main.go docs`,
-		ValidArgsFunction: completeAgents(a),
 	}, func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error) {
 		client, agent, err := findAgent(ctx, a, name)
 		if err != nil {
@@ -37,18 +37,13 @@ included.`,
 // its other arguments name. read asks the daemon for that.
 func diffCommand(a *cli.App, c *cobra.Command, read func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error)) *cobra.Command {
 	var in agents.DiffRequest
-	c.Args = cobra.MinimumNArgs(1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in.Files = args[1:]
 		diff, err := read(c.Context(), args[0], in)
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return a.PrintJSON(diff)
-		}
-		show.Diff(a.UI(a.Stdout), &diff)
-		return nil
+		return told(a, diff, err, func(u *term.UI) error {
+			show.Diff(u, &diff)
+			return nil
+		})
 	}
 	c.Flags().BoolVar(&in.Stat, "stat", false, "list the files with their counts only")
 	return a.WithJSON(c)

@@ -29,8 +29,7 @@ A name or a persona stands for the agent of that name that died. With --all: all
 		Example: `  understudy agent dismiss 7
   understudy agent dismiss 7 8 developer-con-1
   understudy agent dismiss --all`,
-		ValidArgsFunction: more(completeDied(a)),
-		Args:              someArgs("AGENT", &all),
+		ValidArgsFunction: completeDied(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			client := a.Client()
 			if all {

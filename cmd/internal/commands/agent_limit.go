@@ -1,8 +1,8 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -25,8 +25,6 @@ may decide it beforehand (limits.on_limit in config.yaml, on_limit in skill.md).
 		Example: `  understudy agent limit 7
   understudy agent limit 7 --wait
   understudy agent limit developer-con-1 --hand-over --runtime codex`,
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case wait && handOver:
@@ -54,17 +52,8 @@ func decideLimit(ctx context.Context, a *cli.App, word string, in limits.LimitDe
 		return err
 	}
 	if in.Do != "" {
-		if agent, err = c.DecideLimit(ctx, agent.ID, in); err != nil {
-			return err
-		}
+		agent, err = c.DecideLimit(ctx, agent.ID, in)
 	}
-	if a.JSON {
-		return a.PrintJSON(agent)
-	}
-	said := show.LimitInFull(&agent)
-	if said == "" {
-		said = "is not limited: it is " + string(agent.State)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(a.WithData(said)))
-	return err
+	said := cmp.Or(show.LimitInFull(&agent), "is not limited: it is "+string(agent.State))
+	return answer(a, agent, err, "agent %d %s", agent.ID, words.Terminal(said))
 }

@@ -40,7 +40,6 @@ what does not fit is left out; --wide prints all.`,
   understudy agent list --watch
   understudy agent list --all --persona developer-con-1 --wide
   understudy agent list --state waiting --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case l.all && l.State != "":
@@ -69,7 +68,7 @@ what does not fit is left out; --wide prints all.`,
 	c.Flags().BoolVarP(&l.wide, "wide", "w", false, "print all columns in full, however wide the terminal is")
 	c.Flags().BoolVar(&l.watch, "watch", false, "keep the list up to date until Ctrl-C")
 	cli.CompleteFlag(c, "state", cli.OneOf(agentStates...))
-	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "sort", cli.OneOf(show.SortKeys()...))
 	return c
 }
@@ -97,18 +96,11 @@ func listed(ctx context.Context, a *cli.App, c *api.Client, l listing) ([]daemon
 func listAgents(ctx context.Context, a *cli.App, l listing) error {
 	c := a.Client()
 	list, needs, err := listed(ctx, a, c, l)
-	if err != nil {
-		return err
+	if err != nil || a.JSON {
+		return told(a, list, err, nil)
 	}
-	if a.JSON {
-		return a.PrintJSON(list)
-	}
-	for _, line := range agentLines(a, l, list, needs, l.used(ctx, c)) {
-		if _, err := fmt.Fprintln(a.Stdout, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = fmt.Fprintln(a.Stdout, strings.Join(agentLines(a, l, list, needs, l.used(ctx, c)), "\n"))
+	return err
 }
 
 // agentLines draws a list of agents, or the sentence that there are none.
@@ -193,21 +185,13 @@ func redraw(a *cli.App, lines []string) error {
 
 func agentRename(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "rename AGENT NAME",
-		Short:             "Give an agent another name, which its successors keep",
-		Example:           "  understudy agent rename 7 checkout-flow",
-		Args:              cli.ExactArgs("AGENT", "NAME"),
-		ValidArgsFunction: completeAgents(a),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := findAgent(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if agent, err = client.RenameAgent(c.Context(), agent.ID, args[1]); err != nil {
-				return err
-			}
-			return answer(a, agent, "agent %d is called %s", agent.ID, agent.Name)
-		},
+		Use:     "rename AGENT NAME",
+		Short:   "Give an agent another name, which its successors keep",
+		Example: "  understudy agent rename 7 checkout-flow",
+		RunE: onAgent(a, func(ctx context.Context, c *api.Client, g daemon.Agent, args []string) error {
+			g, err := c.RenameAgent(ctx, g.ID, args[0])
+			return answer(a, g, err, "agent %d is called %s", g.ID, g.Name)
+		}),
 	})
 }
 
@@ -218,9 +202,7 @@ func agentNotify(a *cli.App) *cobra.Command {
 		Short: "Choose whether you are notified when an agent has finished a turn",
 		Long: `Choose whether you are notified when an agent has finished a turn, with what it said. The default is
 what the agent's persona says with notify_finished in its skill.md, else off. Successors keep it.`,
-		Example:           "  understudy agent notify 7 on\n  understudy agent notify checkout-flow persona",
-		Args:              cli.ExactArgs("AGENT", "on|off|persona"),
-		ValidArgsFunction: inOrder(completeAgents(a), cli.OneOf("on", "off", "persona")),
+		Example: "  understudy agent notify 7 on\n  understudy agent notify checkout-flow persona",
 		RunE: func(c *cobra.Command, args []string) error {
 			to, ok := says[args[1]]
 			if !ok {
@@ -230,13 +212,12 @@ what the agent's persona says with notify_finished in its skill.md, else off. Su
 			if err != nil {
 				return err
 			}
-			if agent, err = client.NotifyWhenFinished(c.Context(), agent.ID, to); err != nil {
-				return err
-			}
+			how := ": " + to
 			if to == "" {
-				return answer(a, agent, "agent %d notifies of finished turns if its persona says so", agent.ID)
+				how = " if its persona says so"
 			}
-			return answer(a, agent, "agent %d notifies of finished turns: %s", agent.ID, to)
+			agent, err = client.NotifyWhenFinished(c.Context(), agent.ID, to)
+			return answer(a, agent, err, "agent %d notifies of finished turns%s", agent.ID, how)
 		},
 	})
 }

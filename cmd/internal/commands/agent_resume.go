@@ -31,8 +31,7 @@ resumes by itself after a start.`,
 		Example: `  understudy agent resume 7
   understudy agent resume developer-con-1 reviewer-ada-1
   understudy agent resume --all        # after the machine or its tmux server has ended`,
-		ValidArgsFunction: more(completeEnded(a)),
-		Args:              someArgs("AGENT", &all),
+		ValidArgsFunction: completeEnded(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			client := a.Client()
 			if all {

@@ -20,11 +20,9 @@ import (
 
 func agentShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show AGENT...",
-		Short:             "Show agents",
-		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json\n  understudy agent show 3 4",
-		Args:              someArgs("AGENT", nil),
-		ValidArgsFunction: more(completeAgents(a)),
+		Use:     "show AGENT...",
+		Short:   "Show agents",
+		Example: "  understudy agent show 7\n  understudy agent show developer-con-1 --json\n  understudy agent show 3 4",
 		RunE: func(c *cobra.Command, args []string) error {
 			shown := 0
 			return forEach(a, args, func(word string) (any, error) {
@@ -141,26 +139,20 @@ func notifyWords(g *daemon.Agent) string {
 func agentScreen(a *cli.App) *cobra.Command {
 	var colors bool
 	c := &cobra.Command{
-		Use:               "screen AGENT",
-		Short:             "Print what an agent's pane shows",
-		Example:           "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := findAgent(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
+		Use:     "screen AGENT",
+		Short:   "Print what an agent's pane shows",
+		Example: "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
+		RunE: onAgent(a, func(ctx context.Context, c *api.Client, g daemon.Agent, _ []string) error {
 			format := "text"
 			if colors {
 				format = "ansi"
 			}
-			screen, err := client.Screen(c.Context(), agent.ID, format)
+			screen, err := c.Screen(ctx, g.ID, format)
 			if err == nil {
 				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
 			}
 			return err
-		},
+		}),
 	}
 	c.Flags().BoolVar(&colors, "colors", false, "print its colours too")
 	return c

@@ -30,8 +30,6 @@ them. With --all the command says which agents would be stopped and which of the
   understudy agent stop 3 4 developer-con-1
   understudy agent stop developer-con-1 --force
   understudy agent stop --all`,
-		Args:              someArgs("AGENT", &s.all),
-		ValidArgsFunction: more(completeAgents(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if s.all {
 				return stopAll(c.Context(), a, s)
@@ -115,7 +113,7 @@ func stopAll(ctx context.Context, a *cli.App, s stopping) error {
 		return err
 	}
 	if len(active) == 0 {
-		return answer(a, []outcome{}, "no agent is active")
+		return answer(a, []outcome{}, nil, "no agent is active")
 	}
 	question := stopQuestion(active)
 	switch {

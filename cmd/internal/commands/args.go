@@ -6,22 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/understudyd/understudy/cmd/internal/cli"
 
 	"github.com/understudyd/understudy/data/yamlfile"
 )
-
-// maxArgs refuses more than n arguments.
-func maxArgs(n int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("%q is one argument too many", args[n])
-		}
-		return nil
-	}
-}
 
 // parseID reads an id from the command line.
 func parseID(what, word string) (int64, error) {

@@ -1,9 +1,13 @@
 package commands
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/daemon"
 )
 
 func agentAssign(a *cli.App) *cobra.Command {
@@ -13,18 +17,10 @@ func agentAssign(a *cli.App) *cobra.Command {
 		Long: `Give a persona to an agent that you started yourself, in your own tmux, and that registered
 through the installed hooks. The daemon types once that the agent is to read the persona's skill.
 From then on the agent can be handed over.`,
-		Example:           "  understudy agent assign 7 developer-con-1",
-		Args:              cli.ExactArgs("AGENT", "PERSONA"),
-		ValidArgsFunction: inOrder(completeAgents(a), completePersonas(a)),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := findAgent(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if agent, err = client.AssignPersona(c.Context(), agent.ID, args[1]); err != nil {
-				return err
-			}
-			return answer(a, agent, "agent %d plays %s from now on", agent.ID, args[1])
-		},
+		Example: "  understudy agent assign 7 developer-con-1",
+		RunE: onAgent(a, func(ctx context.Context, c *api.Client, g daemon.Agent, args []string) error {
+			g, err := c.AssignPersona(ctx, g.ID, args[0])
+			return answer(a, g, err, "agent %d plays %s from now on", g.ID, args[0])
+		}),
 	})
 }

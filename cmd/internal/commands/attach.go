@@ -39,9 +39,7 @@ hides the cursor, you see the upper left corner.
 
 Ctrl-b d leaves the pane. Inside a tmux of your own, whose prefix key is Ctrl-b as well, Ctrl-b
 Ctrl-b d does. If you are inside the agent's own tmux server, the command switches to the pane.`,
-		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
+		Example: "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
 		RunE: func(c *cobra.Command, args []string) error {
 			return attachTo(c.Context(), a, args[0], mode, print)
 		},

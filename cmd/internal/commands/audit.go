@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/calendar"
@@ -39,7 +38,6 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
   understudy audit --types handoff_failed,pipeline_failed --since 2026-03-01
   understudy audit --search "permission for Bash" --limit 20
   understudy audit --since 168h --export md --output week.md`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(c, time.Now()); err != nil {
 				return err
@@ -61,10 +59,10 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
 	c.Flags().IntVar(&f.filter.Limit, "limit", 100, "at most this `number`")
 	c.Flags().StringVar(&f.export, "export", "", "write all matching events in this `form`: md or json")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the `file` that --export writes or replaces")
-	cli.CompleteFlag(c, "agent", anyArgs(completeAgents(a)))
-	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
-	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))
-	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "agent", completeAgents(a))
+	cli.CompleteFlag(c, "handoff", completeHandoffs(a, nil))
+	cli.CompleteFlag(c, "pipeline", completePipelines(a, nil))
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "types", listOf(views.EventTypes))
 	cli.CompleteFlag(c, "export", cli.OneOf("md", "json"))
 	return c
@@ -134,9 +132,9 @@ func searchAudit(ctx context.Context, a *cli.App, f auditFlags) error {
 	if f.export != "" {
 		return exportAudit(ctx, a, f)
 	}
-	get := func(c *api.Client) ([]event.Event, error) { return c.Audit(ctx, f.filter) }
+	list, err := a.Client().Audit(ctx, f.filter)
 	now := time.Now()
-	return printList(a, get, "no event in the log matches", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e event.Event) []string {
+	return printList(a, list, err, "no event in the log matches", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e *event.Event) []string {
 		return []string{fmt.Sprint(e.ID), moment(e.At, now), string(e.Type), e.Words()}
 	})
 }

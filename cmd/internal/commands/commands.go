@@ -22,6 +22,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/desktop"
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 	"github.com/understudyd/understudy/cmd/internal/service"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
 )
 
 // The exit codes.
@@ -74,12 +76,20 @@ func say(a *cli.App, format string, args ...any) error {
 	return err
 }
 
-// answer prints v with --json, and else a sentence, as say does.
-func answer(a *cli.App, v any, format string, args ...any) error {
-	if a.JSON {
+// told ends a command that asked for v. It fails with err, prints v with --json, and else lets tell print it for people.
+func told[T any](a *cli.App, v T, err error, tell func(u *term.UI) error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
 		return a.PrintJSON(v)
 	}
-	return say(a, format, args...)
+	return tell(a.UI(a.Stdout))
+}
+
+// answer is told with a sentence, as say prints it.
+func answer[T any](a *cli.App, v T, err error, format string, args ...any) error {
+	return told(a, v, err, func(*term.UI) error { return say(a, format, args...) })
 }
 
 func rootCommand(a *cli.App) *cobra.Command {
@@ -133,6 +143,10 @@ A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DAT
 		c.Hidden = true
 		root.AddCommand(c)
 	}
+	cli.TakeArgs(root, map[string]cobra.CompletionFunc{
+		"AGENT": completeAgents(a), "PERSONA": completePersonas(a), "TREE": completeTrees(a, daemon.TreeStanding),
+		"TEMPLATE": completeTemplates(a), "TARGET": completeTargets(a), "LOGIN": completeLogins(a), "DIR": folders,
+	})
 	return root
 }
 

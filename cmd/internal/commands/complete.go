@@ -21,20 +21,17 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// completion completes the first argument with what offers gets from the daemon: words, each with a tab and its meaning. Without a
+// completion completes a word with what offers gets from the daemon: words, each with a tab and its meaning. Without a
 // daemon it offers nothing.
 func completion(a *cli.App, offers func(ctx context.Context, c *api.Client, prefix string) []string) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+	return func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
 		defer cancel()
 		return offers(ctx, a.Client(), prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }
 
-// completeRows completes the first argument with the rows that list gets from the daemon. about says how a row is named and what it
+// completeRows completes a word with the rows that list gets from the daemon. about says how a row is named and what it
 // is. A row without a name is not offered.
 func completeRows[T any](a *cli.App, list func(context.Context, *api.Client) ([]T, error), about func(*T) (name, is string)) cobra.CompletionFunc {
 	return completion(a, func(ctx context.Context, c *api.Client, _ string) (offers []string) {
@@ -159,7 +156,7 @@ func completeHandoffs(a *cli.App, fits func(*daemon.Handoff) bool) cobra.Complet
 func completeHandingOver(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		offers, directive := completeAgents(a)(c, args, prefix)
-		if len(args) == 0 && a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
+		if a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
 			offers = append(offers, selfWord+"\tthe agent that runs this")
 		}
 		return offers, directive
@@ -194,23 +191,6 @@ func completeModes(c *cobra.Command, _ []string, _ string) ([]string, cobra.Shel
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return rt.Modes, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-}
-
-// inOrder completes each argument of a command as the function in its place completes the first one.
-func inOrder(places ...cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) < len(places) {
-			return places[len(args)](c, nil, prefix)
-		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// anyArgs completes a flag as f completes the first argument of a command. The arguments before the flag do not matter.
-func anyArgs(f cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return f(c, nil, prefix)
-	}
 }
 
 // listOf completes the last word of a list with commas. It does not offer a word that the list already has.

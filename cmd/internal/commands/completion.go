@@ -16,7 +16,6 @@ func completionCommand(a *cli.App) *cobra.Command {
 	shell := func(name, install string, script func(root *cobra.Command, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{
 			Use: name, Short: "Print the completion script for " + name, Example: install,
-			Args:              cli.ExactArgs(),
 			ValidArgsFunction: cobra.NoFileCompletions,
 			RunE:              func(c *cobra.Command, _ []string) error { return script(c.Root(), a.Stdout) },
 		}

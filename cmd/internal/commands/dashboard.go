@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ without a login it signs out all.`,
 		Example: `  understudy dashboard
   understudy dashboard --open
   understudy dashboard --revoke               # signs all browsers out`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, ids []string) error {
 			switch {
 			case len(ids) > 0 && !revoke:
@@ -45,7 +47,6 @@ without a login it signs out all.`,
 			}
 			return showDashboard(c.Context(), a, open)
 		},
-		ValidArgsFunction: completeLogins(a),
 	})
 	c.Flags().BoolVar(&open, "open", false, "open the link in the desktop's browser")
 	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")
@@ -55,43 +56,29 @@ without a login it signs out all.`,
 }
 
 func listLogins(ctx context.Context, a *cli.App) error {
-	return printList(a, func(c *api.Client) ([]api.Login, error) { return c.Logins(ctx) },
-		"no browser is signed in: `understudy dashboard` prints a link that signs one in",
+	list, err := a.Client().Logins(ctx)
+	return printList(a, list, err, "no browser is signed in: `understudy dashboard` prints a link that signs one in",
 		[]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"},
-		func(l api.Login) []string {
+		func(l *api.Login) []string {
 			return []string{l.ID, l.Browser, words.Ago(l.CreatedAt), words.Ago(l.UsedAt), term.Stamp(&l.ExpiresAt)}
 		})
 }
 
 func revokeLogins(ctx context.Context, a *cli.App, ids []string) error {
-	client := a.Client()
-	gone, err := client.RevokeLogins(ctx, ids...)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		return a.PrintJSON(gone)
-	case len(gone) == 0:
-		return say(a, "no browser was signed in")
+	gone, err := a.Client().RevokeLogins(ctx, ids...)
+	said := []string{"no browser was signed in"}
+	for i, l := range gone {
+		said = append(said[:i], fmt.Sprintf("signed out: %s (%s)", l.Browser, l.ID))
 	}
-	for _, l := range gone {
-		if err := say(a, "signed out: %s (%s)", l.Browser, l.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return answer(a, gone, err, "%s", strings.Join(said, "\n"))
 }
 
 func showDashboard(ctx context.Context, a *cli.App, open bool) error {
-	client := a.Client()
-	link, err := client.DashboardLink(ctx)
-	if err != nil {
-		return err
-	}
-	if open {
+	link, err := a.Client().DashboardLink(ctx)
+	if open && err == nil {
 		return openBrowser(ctx, a, link.URL)
 	}
-	return answer(a, link, "%s", link.URL)
+	return answer(a, link, err, "%s", link.URL)
 }
 
 // openBrowser makes the desktop open a link by way of a file that only its owner can read. The link must not be an

@@ -28,7 +28,6 @@ fails if something is missing without which nothing works.`,
 		Example: `  understudy doctor
   understudy doctor --fix               # installs what is missing, after asking
   understudy doctor --fix --yes         # in a script`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), a, fix, yes) },
 	})
 	c.Flags().BoolVar(&fix, "fix", false, "install what is missing, through apt-get, dnf or brew")

@@ -31,7 +31,6 @@ printing events as they come. With --json each event is one line.`,
   understudy events --follow --types handoff_failed,handoff_completed
   understudy events --agent developer-con-1 --follow
   understudy events --after 1200 --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("after") {
 				f.after = 0
@@ -59,9 +58,9 @@ printing events as they come. With --json each event is one line.`,
 	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only events of the handoff with this `id`")
 	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only events of the pipeline with this `id`")
 	cli.CompleteFlag(c, "types", listOf(views.EventTypes))
-	cli.CompleteFlag(c, "agent", anyArgs(completeAgents(a)))
-	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
-	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))
+	cli.CompleteFlag(c, "agent", completeAgents(a))
+	cli.CompleteFlag(c, "handoff", completeHandoffs(a, nil))
+	cli.CompleteFlag(c, "pipeline", completePipelines(a, nil))
 	return c
 }
 

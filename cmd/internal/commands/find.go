@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
@@ -43,6 +44,28 @@ func findAgent(ctx context.Context, a *cli.App, word string) (*api.Client, daemo
 	}
 	slices.Reverse(ids)
 	return nil, daemon.Agent{}, fmt.Errorf("%q could be agent %s: use the id", word, strings.Join(ids, " or "))
+}
+
+// onAgent makes what a command does with the agent that its first argument names. do gets the other arguments.
+func onAgent(a *cli.App, do func(ctx context.Context, c *api.Client, g daemon.Agent, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		client, agent, err := findAgent(c.Context(), a, args[0])
+		if err != nil {
+			return err
+		}
+		return do(c.Context(), client, agent, args[1:])
+	}
+}
+
+// onID makes what a command does with the row whose id its first argument is.
+func onID(a *cli.App, what string, do func(ctx context.Context, c *api.Client, id int64) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		id, err := parseID(what, args[0])
+		if err != nil {
+			return err
+		}
+		return do(c.Context(), a.Client(), id)
+	}
 }
 
 // called returns the agents whose name is word. If there are none, it returns the agents whose persona is word, and without

@@ -47,8 +47,7 @@ Inside an agent, the word self stands for that agent.`,
   understudy handoff self --mode generate
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
-		Args:              someArgs("AGENT", nil),
-		ValidArgsFunction: more(completeHandingOver(a)),
+		ValidArgsFunction: completeHandingOver(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
 			if c.Flags().Changed("in-place") {
@@ -70,7 +69,7 @@ Inside an agent, the word self stands for that agent.`,
 	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet, or a generated document says next to nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
-	cli.CompleteFlag(c, "to", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "to", completePersonas(a))
 	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
 	c.AddCommand(handoffList(a), handoffShow(a), handoffRecord(a), handoffCancel(a), handoffRetry(a))
 	return c
@@ -169,7 +168,6 @@ func handoffCancel(a *cli.App) *cobra.Command {
 		Short:             "Cancel a handoff whose document is not recorded yet; the agent lives on",
 		Long:              "Cancel a handoff; the agent lives on. A handoff can be cancelled until its document is recorded.\nInside an agent, the word self stands for that agent's handoff.",
 		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Open),
 		RunE: func(c *cobra.Command, args []string) error {
 			return cancelHandoff(c.Context(), a, args[0])
@@ -184,10 +182,7 @@ func cancelHandoff(ctx context.Context, a *cli.App, word string) error {
 		return err
 	}
 	h, err := c.CancelHandoff(ctx, agentID, id)
-	if err != nil {
-		return err
-	}
-	return answer(a, h, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
+	return answer(a, h, err, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
 }
 
 // handoffNamed returns the agent and the id of the handoff that a word names. For selfWord the id is 0: that agent's newest one.
@@ -211,20 +206,15 @@ func handoffRetry(a *cli.App) *cobra.Command {
 		Use:               "retry ID",
 		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force\n  understudy handoff retry 12 --runtime codex --permission-mode edits",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Retryable),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("handoff", args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onID(a, "handoff", func(ctx context.Context, c *api.Client, id int64) error {
 			if in.Mode != "" {
 				if err := checkMode(in.Mode); err != nil {
 					return err
 				}
 			}
-			return retryHandoff(c.Context(), a, id, in, wait)
-		},
+			return retryHandoff(ctx, a, c, id, in, wait)
+		}),
 	})
 	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
@@ -236,22 +226,18 @@ func handoffRetry(a *cli.App) *cobra.Command {
 	return c
 }
 
-func retryHandoff(ctx context.Context, a *cli.App, id int64, in handoffs.Retry, wait bool) error {
-	c := a.Client()
+func retryHandoff(ctx context.Context, a *cli.App, c *api.Client, id int64, in handoffs.Retry, wait bool) error {
 	before, err := c.Transitions(ctx, id)
 	if err != nil {
 		return err
 	}
 	h, err := c.RetryHandoffAs(ctx, id, in)
-	if err != nil {
-		return err
-	}
-	if wait {
+	if wait && err == nil {
 		seq := int64(0)
 		if len(before) > 0 {
 			seq = before[len(before)-1].Seq
 		}
 		return watchHandoff(ctx, a, c, watched{id: id, agent: h.AgentID, mode: h.Mode, seq: seq})
 	}
-	return answer(a, h, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
+	return answer(a, h, err, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
 }

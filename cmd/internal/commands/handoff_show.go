@@ -25,23 +25,22 @@ func handoffList(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "List handoffs, the newest first",
 		Example: "  understudy handoff list --persona developer-con-1\n  understudy handoff list --status failed --json",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return listHandoffs(c.Context(), a, o) },
 	})
 	c.Flags().StringVar(&o.Persona, "persona", "", "only handoffs of this `persona`")
 	c.Flags().StringVar(&o.Status, "status", "", "only handoffs with this `status`: pending, in_progress, completed, failed or cancelled")
-	pageFlags(c, &o, "handoffs", anyArgs(completeHandoffs(a, nil)))
-	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
+	pageFlags(c, &o, "handoffs", completeHandoffs(a, nil))
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "status", cli.OneOf(handoffStatuses...))
 	return c
 }
 
 func listHandoffs(ctx context.Context, a *cli.App, o api.ListOptions) error {
-	get := func(c *api.Client) ([]daemon.Handoff, error) { return c.Handoffs(ctx, o) }
+	list, err := a.Client().Handoffs(ctx, o)
 	columns := []string{"ID", "PERSONA", "GEN", "AGENT", "SUCCESSOR", "PHASE", "TIME", "CONTEXT", "WARN", "STARTED", "REASON"}
-	return printList(a, get, "no handoffs", columns, func(h daemon.Handoff) []string {
+	return printList(a, list, err, "no handoffs", columns, func(h *daemon.Handoff) []string {
 		return []string{
-			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), cmp.Or(show.Successors(&h), "-"), words.Of(h.Phase), show.TookOrDash(&h),
+			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), cmp.Or(show.Successors(h), "-"), words.Of(h.Phase), show.TookOrDash(h),
 			cmp.Or(views.ContextWords(h.ContextUse), "-"), show.CountOrDash(len(h.Warnings)), words.Ago(h.CreatedAt), h.Reason,
 		}
 	})
@@ -53,44 +52,37 @@ func handoffShow(a *cli.App) *cobra.Command {
 		Use:               "show ID",
 		Short:             "Show one handoff with its phases and its line, or its document",
 		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, nil),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("handoff", args[0])
-			if err != nil {
-				return err
-			}
-			if document && contextFile || a.JSON && (document || contextFile) {
+		RunE: onID(a, "handoff", func(ctx context.Context, c *api.Client, id int64) error {
+			switch {
+			case document && contextFile || a.JSON && (document || contextFile):
 				return cli.Usagef("--document, --context and --json do not go together")
+			case document:
+				return printText(ctx, a, id, c.Document)
+			case contextFile:
+				return printText(ctx, a, id, c.ContextFile)
 			}
-			return showHandoff(c.Context(), a, id, document, contextFile)
-		},
+			return showHandoff(ctx, a, c, id)
+		}),
 	})
 	c.Flags().BoolVar(&document, "document", false, "print the document that the agent wrote")
 	c.Flags().BoolVar(&contextFile, "context", false, "print the context file that the successor was given")
 	return c
 }
 
-func showHandoff(ctx context.Context, a *cli.App, id int64, document, contextFile bool) error {
-	c := a.Client()
-	if document || contextFile {
-		get := c.Document
-		if contextFile {
-			get = c.ContextFile
-		}
-		b, err := get(ctx, id)
-		if err != nil {
-			return err
-		}
+// printText prints a text of a handoff.
+func printText(ctx context.Context, a *cli.App, id int64, get func(context.Context, int64) ([]byte, error)) error {
+	b, err := get(ctx, id)
+	if err == nil {
 		_, err = io.WriteString(a.Stdout, safeText(a, string(b)))
-		return err
 	}
+	return err
+}
+
+func showHandoff(ctx context.Context, a *cli.App, c *api.Client, id int64) error {
 	h, err := c.Handoff(ctx, id)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(h)
+	if err != nil || a.JSON {
+		return told(a, h, err, nil)
 	}
 	moves, err := c.Transitions(ctx, id)
 	if err != nil {
@@ -123,29 +115,15 @@ func handoffRecord(a *cli.App) *cobra.Command {
 		Long: `Print what a handoff passed on beside its document: the decisions that the document names, the
 open todos of the outgoing session, the files that it touched, and the end of its conversation.`,
 		Example:           "  understudy handoff record 12 | less\n  understudy handoff record 12 --json",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, func(h *daemon.Handoff) bool { return h.RecordedAt != nil }),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("handoff", args[0])
-			if err != nil {
-				return err
-			}
-			return printRecord(c.Context(), a, id)
-		},
+		RunE: onID(a, "handoff", func(ctx context.Context, c *api.Client, id int64) error {
+			r, err := c.Record(ctx, id)
+			return told(a, r, err, func(u *term.UI) error {
+				show.DescribeRecord(u, &r)
+				return nil
+			})
+		}),
 	})
-}
-
-func printRecord(ctx context.Context, a *cli.App, id int64) error {
-	c := a.Client()
-	r, err := c.Record(ctx, id)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		return a.PrintJSON(r)
-	}
-	show.DescribeRecord(a.UI(a.Stdout), &r)
-	return nil
 }
 
 // safeText returns the text of a document that an agent wrote. For a terminal it drops control characters, because they

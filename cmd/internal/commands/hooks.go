@@ -30,6 +30,7 @@ func hookCommand(a *cli.App) *cobra.Command {
 
 ` + hooks.Usage),
 		Example:            "  understudy hook session-start < event.json",
+		Args:               cobra.ArbitraryArgs, // it always exits 0
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			hooks.Command(args, a.Getenv, a.Stdin, a.Stdout, a.Stderr)
@@ -55,21 +56,18 @@ else in the file stays as it is, byte for byte, and a backup is written beside t
 The hooks come with the command /handoff [focus] for every agent: commands/handoff.md beside the
 settings. An agent that is given /handoff is handed over to a successor.`,
 		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return installHooks(c.Context(), a, f) },
 	}
 	uninstall := &cobra.Command{
 		Use:     "uninstall",
 		Short:   "Take understudy's hooks and /handoff out again, and nothing else",
 		Example: "  understudy hooks uninstall",
-		Args:    cli.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return uninstallHooks(a, f) },
 	}
 	status := a.WithJSON(&cobra.Command{
 		Use:     "status",
 		Short:   "Say which hooks are installed, what they run, and whether /handoff is",
 		Example: "  understudy hooks status",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return hooksStatus(c.Context(), a, f) },
 	})
 	scripts := &cobra.Command{
@@ -80,10 +78,7 @@ dotfiles that you share, or for another CLI with hooks like these. A script find
 PATH, or where $UNDERSTUDY_BIN says, and does nothing where it is not installed. A file that differs
 from the script of its name stays, and is an error.`,
 		Example: "  understudy hooks scripts ~/dotfiles/hooks",
-		Args:    cli.ExactArgs("DIR"),
 		RunE:    func(_ *cobra.Command, args []string) error { return writeScripts(a, args[0]) },
-
-		ValidArgsFunction: folders,
 	}
 	for _, c := range []*cobra.Command{install, uninstall} {
 		c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")

@@ -5,29 +5,22 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/term"
 )
 
-// printList prints the list that get returns, as JSON or as a table. If a table would be empty, it prints the sentence
-// none instead.
-func printList[T any](a *cli.App, get func(*api.Client) ([]T, error), none string, columns []string, row func(T) []string) error {
-	c := a.Client()
-	list, err := get(c)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(list)
-	}
-	u := a.UI(a.Stdout)
-	if len(list) == 0 {
-		u.Printf("%s\n", a.WithData(none))
-		return nil
-	}
-	rows := make([][]string, len(list))
-	for i, item := range list {
-		rows[i] = row(item)
-	}
-	return u.Table(columns, rows)
+// printList prints a list that a command asked for, as JSON or as a table. If a table would be empty, it prints the sentence none
+// instead.
+func printList[T any](a *cli.App, list []T, err error, none string, columns []string, row func(*T) []string) error {
+	return told(a, list, err, func(u *term.UI) error {
+		if len(list) == 0 {
+			return say(a, "%s", none)
+		}
+		rows := make([][]string, len(list))
+		for i := range list {
+			rows[i] = row(&list[i])
+		}
+		return u.Table(columns, rows)
+	})
 }
 
 // pageFlags gives a command that lists rows, the newest first, the flags of a page. rows names them, and ids completes the id

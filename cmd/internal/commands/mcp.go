@@ -19,7 +19,6 @@ with it, stop no agent, and read no other agent's screen or documents. The serve
 closed.`,
 		Example: `  claude mcp add --scope user understudy -- understudy mcp    # for all your agents
   understudy mcp                                              # what the agent then runs`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return mcpserver.Serve(c.Context(), a.Getenv, build.Version(), a.Stdin, a.Stdout)
 		},

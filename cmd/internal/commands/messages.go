@@ -31,8 +31,6 @@ cancelled any more. The messages of an agent that hands over are passed on to it
 		Example: `  understudy agent messages developer-con-1
   understudy agent messages 7 --cancel 42 --cancel 43
   understudy agent messages 7 --cancel all`,
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(cancel) > 0 {
 				return cancelMessages(c.Context(), a, args[0], cancel)
@@ -48,22 +46,22 @@ cancelled any more. The messages of an agent that hands over are passed on to it
 }
 
 func listMessages(ctx context.Context, a *cli.App, word string, o api.ListOptions) error {
-	_, agent, err := findAgent(ctx, a, word)
+	c, agent, err := findAgent(ctx, a, word)
 	if err != nil {
 		return err
 	}
 	queued := 0
-	err = printList(a, func(c *api.Client) ([]daemon.Delivery, error) { return c.Messages(ctx, agent.ID, o) },
-		fmt.Sprintf("agent %d was given no text yet: `understudy agent send %[1]d TEXT` sends one", agent.ID),
-		[]string{"ID", "AGE", "KIND", "FROM", "STATE", "TEXT"}, func(d daemon.Delivery) []string {
+	list, err := c.Messages(ctx, agent.ID, o)
+	err = printList(a, list, err, fmt.Sprintf("agent %d was given no text yet: `understudy agent send %[1]d TEXT` sends one", agent.ID),
+		[]string{"ID", "AGE", "KIND", "FROM", "STATE", "TEXT"}, func(d *daemon.Delivery) []string {
 			if d.Open() && d.State == daemon.DeliveryQueued && (d.Kind == daemon.KindMessage || d.Kind == daemon.KindCommand) {
 				queued++
 			}
-			state := deliveryWords(&d)
+			state := deliveryWords(d)
 			if d.AgentID != agent.ID {
 				state = fmt.Sprintf("%s, by agent %d", state, d.AgentID)
 			}
-			return []string{fmt.Sprint(d.ID), words.Age(time.Since(d.CreatedAt)), string(d.Kind), senderOf(&d), words.Clip(state, 60), words.FirstLine(d.Text, 60)}
+			return []string{fmt.Sprint(d.ID), words.Age(time.Since(d.CreatedAt)), string(d.Kind), senderOf(d), words.Clip(state, 60), words.FirstLine(d.Text, 60)}
 		})
 	if err != nil || queued == 0 || a.JSON {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/words"
@@ -36,7 +37,6 @@ commands. Where there is no desktop, they are in the daemon's log and in the eve
 		Use:     "show",
 		Short:   "Show which notifications are on",
 		Example: "  understudy notifications show --json",
-		Args:    cli.ExactArgs(),
 		RunE:    show,
 	}), setNotificationsCommand(a), testNotificationCommand(a))
 	return c
@@ -49,7 +49,6 @@ func setNotificationsCommand(a *cli.App) *cobra.Command {
 		Short: "Choose which notifications are on; what is not named stays as it is",
 		Example: `  understudy notifications set --waiting=false
   understudy notifications set --waiting --completed=false`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var change notices.PreferenceChange
 			if c.Flags().Changed("waiting") {
@@ -61,7 +60,8 @@ func setNotificationsCommand(a *cli.App) *cobra.Command {
 			if change == (notices.PreferenceChange{}) {
 				return cli.Usagef("nothing to set: --waiting or --completed is missing")
 			}
-			return setNotifications(c.Context(), a, change)
+			p, err := a.Client().SetNotificationPreferences(c.Context(), change)
+			return printPreferences(a, p, err)
 		},
 	})
 	c.Flags().BoolVar(&waiting, "waiting", false, "notify when an agent waits for you in a dialog, or a pipeline for your approval")
@@ -78,36 +78,24 @@ func testNotificationCommand(a *cli.App) *cobra.Command {
 		Short: "Have the daemon send a notification now: to the desktop, or to a target",
 		Example: `  understudy notifications test
   understudy notifications test phone`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usagef("%q is one argument too many", args[1])
-			}
-			return nil
-		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return testNotification(c.Context(), a, strings.Join(args, ""))
 		},
-		ValidArgsFunction: completeTargets(a),
 	})
 }
 
 func showNotifications(ctx context.Context, a *cli.App) error {
 	c := a.Client()
 	p, err := c.NotificationPreferences(ctx)
-	if err != nil {
-		return err
-	}
-	if err := printPreferences(a, p); err != nil || a.JSON {
+	if err := printPreferences(a, p, err); err != nil || a.JSON {
 		return err
 	}
 	all, err := c.NotificationTargets(ctx)
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	u := a.UI(a.Stdout)
-	u.Printf("\n")
-	rows := make([][]string, len(all))
-	for i, t := range all {
+	a.UI(a.Stdout).Printf("\n")
+	return printList(a, all, nil, "", []string{"TARGET", "TYPE", "TAKES", "STATE", "LAST SENT", "LAST ERROR"}, func(t *notices.TargetReport) []string {
 		sent, failure := "never", ""
 		if t.LastSentAt != nil {
 			sent = words.Ago(*t.LastSentAt)
@@ -115,54 +103,37 @@ func showNotifications(ctx context.Context, a *cli.App) error {
 		if t.LastError != nil && t.State != "ok" {
 			failure = *t.LastError
 		}
-		rows[i] = []string{t.Name, t.Type, strings.Join(t.Levels, ", "), t.State, sent, failure}
-	}
-	return u.Table([]string{"TARGET", "TYPE", "TAKES", "STATE", "LAST SENT", "LAST ERROR"}, rows)
+		return []string{t.Name, t.Type, strings.Join(t.Levels, ", "), t.State, sent, failure}
+	})
 }
 
-func setNotifications(ctx context.Context, a *cli.App, change notices.PreferenceChange) error {
-	c := a.Client()
-	p, err := c.SetNotificationPreferences(ctx, change)
-	if err != nil {
-		return err
-	}
-	return printPreferences(a, p)
-}
-
-func printPreferences(a *cli.App, p tell.Preferences) error {
-	if a.JSON {
-		return a.PrintJSON(p)
-	}
-	state := map[bool]string{true: "on", false: "off"}
-	desktop := "on"
-	if !p.Desktop {
-		desktop = "off by notify.desktop in config.yaml: notifications are in the daemon's log"
-	}
-	a.UI(a.Stdout).Fields("errors", "always on", "waiting", state[p.Waiting], "completed", state[p.Completed], "desktop", desktop)
-	return nil
+func printPreferences(a *cli.App, p tell.Preferences, err error) error {
+	return told(a, p, err, func(u *term.UI) error {
+		state := map[bool]string{true: "on", false: "off"}
+		desktop := "on"
+		if !p.Desktop {
+			desktop = "off by notify.desktop in config.yaml: notifications are in the daemon's log"
+		}
+		u.Fields("errors", "always on", "waiting", state[p.Waiting], "completed", state[p.Completed], "desktop", desktop)
+		return nil
+	})
 }
 
 func testNotification(ctx context.Context, a *cli.App, target string) error {
-	c := a.Client()
-	got, err := c.TestNotification(ctx, target)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(got)
-	}
-	u := a.UI(a.Stdout)
-	switch {
-	case target != "" && got.Error != nil:
-		return fmt.Errorf("%s was not reached: %s", words.Terminal(target), words.Terminal(*got.Error))
-	case target != "":
-		u.Printf("sent to %s\n", words.Terminal(target))
-	case got.Error != nil:
-		u.Printf("written to the %s alone: %s\n", words.Terminal(got.Channel), words.Terminal(*got.Error))
-	case got.Channel == "desktop":
-		u.Printf("shown on the desktop\n")
-	default:
-		u.Printf("written to the %s alone: notify.desktop in config.yaml is off\n", words.Terminal(got.Channel))
-	}
-	return nil
+	got, err := a.Client().TestNotification(ctx, target)
+	return told(a, got, err, func(u *term.UI) error {
+		switch {
+		case target != "" && got.Error != nil:
+			return fmt.Errorf("%s was not reached: %s", words.Terminal(target), words.Terminal(*got.Error))
+		case target != "":
+			u.Printf("sent to %s\n", words.Terminal(target))
+		case got.Error != nil:
+			u.Printf("written to the %s alone: %s\n", words.Terminal(got.Channel), words.Terminal(*got.Error))
+		case got.Channel == "desktop":
+			u.Printf("shown on the desktop\n")
+		default:
+			u.Printf("written to the %s alone: notify.desktop in config.yaml is off\n", words.Terminal(got.Channel))
+		}
+		return nil
+	})
 }

@@ -37,7 +37,6 @@ func permissionList(a *cli.App) *cobra.Command {
 		Short: "List the permissions that agents ask for now",
 		Example: `  understudy permission list
   understudy permission list --all --agent developer-con-1`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return listPermissions(c.Context(), a, agent, all) },
 	})
 	c.Flags().BoolVar(&all, "all", false, "also those that were answered or are over")
@@ -59,11 +58,11 @@ func listPermissions(ctx context.Context, a *cli.App, word string, all bool) err
 	if all {
 		columns = append(columns, "ANSWER")
 	}
-	get := func(c *api.Client) ([]daemon.Permission, error) { return c.Permissions(ctx, f) }
-	return printList(a, get, "no agent asks for a permission", columns, func(p daemon.Permission) []string {
+	list, err := a.Client().Permissions(ctx, f)
+	return printList(a, list, err, "no agent asks for a permission", columns, func(p *daemon.Permission) []string {
 		row := []string{fmt.Sprint(p.ID), fmt.Sprint(p.AgentID), words.Age(time.Since(p.AskedAt)), words.Terminal(p.Tool), words.Terminal(p.Subject)}
 		if all {
-			row = append(row, words.Terminal(views.PermissionOutcome(&p)))
+			row = append(row, words.Terminal(views.PermissionOutcome(p)))
 		}
 		return row
 	})
@@ -74,18 +73,13 @@ func permissionShow(a *cli.App) *cobra.Command {
 		Use:               "show ID",
 		Short:             "Show what an agent asks for, and what was answered",
 		Example:           "  understudy permission show 4711",
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, p, err := findPermission(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(p)
-			}
-			printPermission(a, &p)
-			return nil
+			return told(a, p, err, func(*term.UI) error {
+				printPermission(a, &p)
+				return nil
+			})
 		},
 	})
 }
@@ -101,8 +95,7 @@ func permissionAllow(a *cli.App) *cobra.Command {
 		Example: `  understudy permission allow 4711
   understudy permission allow 4711 4712
   understudy permission allow 4711 --agent`,
-		Args:              someArgs("ID", nil),
-		ValidArgsFunction: more(completePermissions(a)),
+		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := permissions.Answer{Verdict: daemon.Allow, Digest: digest}
 			if agent {
@@ -121,15 +114,9 @@ func permissionAllow(a *cli.App) *cobra.Command {
 
 func permissionDeny(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:     "deny ID [SENTENCE]",
-		Short:   "Deny what an agent asks for, with a sentence for it",
-		Example: "  understudy permission deny 4711 \"run the tests of the parser only\"",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.ExactArgs("ID")(c, args)
-			}
-			return maxArgs(2)(c, args)
-		},
+		Use:               "deny ID [SENTENCE]",
+		Short:             "Deny what an agent asks for, with a sentence for it",
+		Example:           "  understudy permission deny 4711 \"run the tests of the parser only\"",
 		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := permissions.Answer{Verdict: daemon.Deny}

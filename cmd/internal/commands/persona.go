@@ -30,7 +30,6 @@ func personaAdd(a *cli.App) *cobra.Command {
 that plays the persona is given skill.md, and leaves in experience.md what later agents should know.`,
 		Example: `  understudy persona add developer mia --description "Works on the billing service"
   understudy persona add data-engineer leo --skill-file leo.md`,
-		Args: cli.ExactArgs("ROLE", "NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Role, in.Name = args[0], args[1]
 			return addPersona(c.Context(), a, in, file)
@@ -59,20 +58,12 @@ func addPersona(ctx context.Context, a *cli.App, in personas.New, file string) e
 		}
 		in.Skill = string(b)
 	}
-	c := a.Client()
-	p, err := c.CreatePersona(ctx, in)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(p)
-	}
+	p, err := a.Client().CreatePersona(ctx, in)
 	next := ""
 	if in.Skill == "" {
 		next = fmt.Sprintf("; it says what its description says, and `understudy persona edit %s` opens it", p.Slug)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "persona %s is ready: its skill is in %s/skill.md%s\n", p.Slug, p.Dir, next)
-	return err
+	return answer(a, p, err, "persona %s is ready: its skill is in %s/skill.md%s", p.Slug, p.Dir, next)
 }
 
 func personaList(a *cli.App) *cobra.Command {
@@ -81,7 +72,6 @@ func personaList(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "List personas",
 		Example: "  understudy persona list\n  understudy persona list --archived",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return listPersonas(c.Context(), a, archived) },
 	})
 	c.Flags().BoolVar(&archived, "archived", false, "list archived personas")
@@ -89,9 +79,9 @@ func personaList(a *cli.App) *cobra.Command {
 }
 
 func listPersonas(ctx context.Context, a *cli.App, archived bool) error {
-	get := func(c *api.Client) ([]api.Persona, error) { return c.Personas(ctx, archived) }
+	list, err := a.Client().Personas(ctx, archived)
 	columns := []string{"PERSONA", "HANDOFFS", "MODEL", "DESCRIPTION"}
-	return printList(a, get, "no personas", columns, func(p api.Persona) []string {
+	return printList(a, list, err, "no personas", columns, func(p *api.Persona) []string {
 		about := p.Description
 		if p.Problem != nil {
 			about = "cannot be played: " + *p.Problem
@@ -102,23 +92,18 @@ func listPersonas(ctx context.Context, a *cli.App, archived bool) error {
 
 func personaShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show PERSONA",
-		Short:             "Show one persona, with its skill and experience",
-		Example:           "  understudy persona show developer-con-1",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
-		RunE:              func(c *cobra.Command, args []string) error { return showPersona(c.Context(), a, args[0]) },
+		Use:     "show PERSONA",
+		Short:   "Show one persona, with its skill and experience",
+		Example: "  understudy persona show developer-con-1",
+		RunE:    func(c *cobra.Command, args []string) error { return showPersona(c.Context(), a, args[0]) },
 	})
 }
 
 func showPersona(ctx context.Context, a *cli.App, slug string) error {
 	c := a.Client()
 	p, err := c.Persona(ctx, slug)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(p)
+	if err != nil || a.JSON {
+		return told(a, p, err, nil)
 	}
 	archived := ""
 	if p.Archived {
@@ -142,18 +127,12 @@ func showPersona(ctx context.Context, a *cli.App, slug string) error {
 
 func personaArchive(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "archive PERSONA",
-		Short:             "Archive a persona with its documents; nothing is deleted",
-		Example:           "  understudy persona archive developer-mia-1",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
+		Use:     "archive PERSONA",
+		Short:   "Archive a persona with its documents; nothing is deleted",
+		Example: "  understudy persona archive developer-mia-1",
 		RunE: func(c *cobra.Command, args []string) error {
-			client := a.Client()
-			p, err := client.ArchivePersona(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return answer(a, p, "persona %s is in %s", p.Slug, p.Dir)
+			p, err := a.Client().ArchivePersona(c.Context(), args[0])
+			return answer(a, p, err, "persona %s is in %s", p.Slug, p.Dir)
 		},
 	})
 }

@@ -29,9 +29,7 @@ func personaEdit(a *cli.App) *cobra.Command {
 before it takes the place of the file, and offers to edit again if the persona could not be played
 with it. Until then it is a draft beside the file, which the next edit goes on with. Agents that
 start afterwards get the new text; those that play the persona now keep theirs.`,
-		Example:           "  understudy persona edit developer-con-1\n  EDITOR='code --wait' understudy persona edit developer-con-1 --experience",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
+		Example: "  understudy persona edit developer-con-1\n  EDITOR='code --wait' understudy persona edit developer-con-1 --experience",
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := a.DataRoot()
 			if err != nil {
@@ -182,10 +180,8 @@ func personaRename(a *cli.App) *cobra.Command {
 experience and its documents, and its next agents are pointed to the documents. Agents, handoffs and
 usage of the past keep the old name. A persona that is played, or that an open handoff or pipeline
 needs, cannot be renamed.`,
-		Example:           "  understudy persona rename developer-con-1 developer-connie-1",
-		Args:              cli.ExactArgs("PERSONA", "NAME"),
-		ValidArgsFunction: completePersonas(a),
-		RunE:              func(c *cobra.Command, args []string) error { return renamePersona(c.Context(), a, args[0], args[1]) },
+		Example: "  understudy persona rename developer-con-1 developer-connie-1",
+		RunE:    func(c *cobra.Command, args []string) error { return renamePersona(c.Context(), a, args[0], args[1]) },
 	})
 }
 
@@ -207,5 +203,5 @@ func renamePersona(ctx context.Context, a *cli.App, slug, to string) error {
 			}
 		}
 	}
-	return answer(a, p, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
+	return answer(a, p, nil, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
 }

@@ -49,8 +49,6 @@ in scripts as well, until somebody approves or rejects it.
 		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
   understudy pipeline run quick_fix --runtime 2=codex --model 2=gpt-5 --prompt - < request.md
   understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
-		Args:              cli.ExactArgs("TEMPLATE"),
-		ValidArgsFunction: completeTemplates(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Template = args[0]
 			for _, of := range []struct {
@@ -167,13 +165,12 @@ func pipelineList(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "List pipelines, the newest first",
 		Example: "  understudy pipeline list --template quick_fix\n  understudy pipeline list --status waiting_for_approval --json",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return listPipelines(c.Context(), a, o) },
 	})
 	c.Flags().StringVar(&o.Status, "status", "", "only pipelines with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
 	c.Flags().StringVar(&o.Template, "template", "", "only pipelines of this `template`")
-	pageFlags(c, &o, "pipelines", anyArgs(completePipelines(a, nil)))
-	cli.CompleteFlag(c, "template", anyArgs(completeTemplates(a)))
+	pageFlags(c, &o, "pipelines", completePipelines(a, nil))
+	cli.CompleteFlag(c, "template", completeTemplates(a))
 	cli.CompleteFlag(c, "status", cli.OneOf(runStatuses...))
 	return c
 }
@@ -183,14 +180,14 @@ func listPipelines(ctx context.Context, a *cli.App, o api.ListOptions) error {
 	if o.Status == approvalCell {
 		o.Status = string(daemon.PipelineWaiting)
 	}
-	get := func(c *api.Client) ([]daemon.Pipeline, error) { return c.Pipelines(ctx, o) }
+	list, err := a.Client().Pipelines(ctx, o)
 	columns := []string{"ID", "STATUS", "STEP", "TEMPLATE", "TIME", "CREATED", "TITLE"}
-	return printList(a, get, none, columns, func(p daemon.Pipeline) []string {
+	return printList(a, list, err, none, columns, func(p *daemon.Pipeline) []string {
 		status := string(p.Status)
 		if p.Status == daemon.PipelineWaiting {
 			status = approvalCell
 		}
-		return []string{fmt.Sprint(p.ID), status, show.StepsDone(&p), p.Template, show.RunTime(&p), words.Ago(p.CreatedAt), p.Title}
+		return []string{fmt.Sprint(p.ID), status, show.StepsDone(p), p.Template, show.RunTime(p), words.Ago(p.CreatedAt), p.Title}
 	})
 }
 
@@ -220,16 +217,8 @@ func noPipelines(o *api.ListOptions) string {
 func pipelineVerb(a *cli.App, word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use: word + " ID", Short: short, Example: example,
-		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completePipelines(a, fits),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("pipeline", args[0])
-			if err != nil {
-				return err
-			}
-			client := a.Client()
-			return do(c.Context(), client, id)
-		},
+		RunE:              onID(a, "pipeline", do),
 	})
 }
 
@@ -237,8 +226,7 @@ func pipelineAbort(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use: "abort ID...", Short: "End pipelines, and the agents that work for them",
 		Example:           "  understudy pipeline abort 7\n  understudy pipeline abort 7 8 9",
-		Args:              someArgs("ID", nil),
-		ValidArgsFunction: more(completePipelines(a, (*daemon.Pipeline).Open)),
+		ValidArgsFunction: completePipelines(a, (*daemon.Pipeline).Open),
 		RunE: func(c *cobra.Command, args []string) error {
 			client := a.Client()
 			return forEach(a, args, func(word string) (any, error) {

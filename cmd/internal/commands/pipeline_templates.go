@@ -1,12 +1,11 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
 )
 
 func pipelineTemplates(a *cli.App) *cobra.Command {
@@ -16,26 +15,17 @@ func pipelineTemplates(a *cli.App) *cobra.Command {
 		Long: `List the templates that pipelines are made from: the files pipelines/*.yaml in the data directory.
 The daemon reads a file again when it changes.`,
 		Example: "  understudy pipeline templates",
-		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return listTemplates(c.Context(), a) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := a.Client().Templates(c.Context())
+			return told(a, list, err, func(u *term.UI) error {
+				if len(list) == 0 {
+					u.Printf("no templates: put one into the folder pipelines of the data directory\n")
+				}
+				for _, t := range list {
+					show.DescribeTemplate(u, &t)
+				}
+				return nil
+			})
+		},
 	})
-}
-
-func listTemplates(ctx context.Context, a *cli.App) error {
-	c := a.Client()
-	list, err := c.Templates(ctx)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		return a.PrintJSON(list)
-	}
-	u := a.UI(a.Stdout)
-	if len(list) == 0 {
-		u.Printf("no templates: put one into the folder pipelines of the data directory\n")
-	}
-	for _, t := range list {
-		show.DescribeTemplate(u, &t)
-	}
-	return nil
 }

@@ -29,7 +29,6 @@ func popupCommand(a *cli.App) *cobra.Command {
 that server ends; the line for ~/.tmux.conf that is printed binds it for good. Nothing else of your
 tmux is changed. A key that does something already is bound with --force only.`,
 		Example: "  understudy popup\n  understudy popup --bind u     # then: Ctrl-b u\n  understudy popup --unbind",
-		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case unbind && (key != "" || force), force && key == "":

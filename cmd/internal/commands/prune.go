@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
@@ -18,27 +16,16 @@ func pruneCommand(a *cli.App) *cobra.Command {
 million. The daemon does so by itself every ten minutes. Documents of handoffs are files and stay.`,
 		Example: `  understudy prune --dry-run            # how much would be deleted
   understudy prune`,
-		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return runPrune(c.Context(), a, dry) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			verb := "Deleted"
+			if dry {
+				verb = "Would delete"
+			}
+			out, err := a.Client().Prune(c.Context(), dry)
+			return answer(a, out, err, "%s %s, %s, %s, %s and %s.", verb, words.Count(out.Events, "event"), words.Count(out.Hooks, "hook"),
+				words.Count(out.Agents, "agent"), words.Count(out.Handoffs, "handoff"), words.Count(out.Pipelines, "pipeline"))
+		},
 	})
 	c.Flags().BoolVar(&dry, "dry-run", false, "delete nothing; say how much would be deleted")
 	return c
-}
-
-func runPrune(ctx context.Context, a *cli.App, dry bool) error {
-	c := a.Client()
-	out, err := c.Prune(ctx, dry)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(out)
-	}
-	verb := "Deleted"
-	if dry {
-		verb = "Would delete"
-	}
-	a.UI(a.Stdout).Printf("%s %s, %s, %s, %s and %s.\n", verb, words.Count(out.Events, "event"), words.Count(out.Hooks, "hook"),
-		words.Count(out.Agents, "agent"), words.Count(out.Handoffs, "handoff"), words.Count(out.Pipelines, "pipeline"))
-	return nil
 }

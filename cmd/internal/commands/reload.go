@@ -1,8 +1,8 @@
 package commands
 
 import (
-	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,30 +20,17 @@ daemon is started again. If the file is wrong, the daemon goes on with the setti
 Personas, and templates of pipelines, are read again by themselves when their files change.`,
 		Example: `  understudy reload
   understudy reload --json`,
-		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return runReload(c.Context(), a) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			done, err := a.Client().ReloadSettings(c.Context())
+			said := []string{"no setting has changed"}
+			for i, ch := range done.Changes {
+				later := ""
+				if ch.Kept {
+					later = ", once the daemon is started again"
+				}
+				said = append(said[:i], fmt.Sprintf("%s: %s -> %s%s", ch.Key, ch.Was, ch.Is, later))
+			}
+			return answer(a, done, err, "%s", strings.Join(said, "\n"))
+		},
 	})
-}
-
-func runReload(ctx context.Context, a *cli.App) error {
-	client := a.Client()
-	done, err := client.ReloadSettings(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	if len(done.Changes) == 0 {
-		fmt.Fprintln(a.Stdout, "no setting has changed")
-		return nil
-	}
-	for _, ch := range done.Changes {
-		later := ""
-		if ch.Kept {
-			later = ", once the daemon is started again"
-		}
-		fmt.Fprintf(a.Stdout, "%s: %s -> %s%s\n", ch.Key, ch.Was, ch.Is, later)
-	}
-	return nil
 }

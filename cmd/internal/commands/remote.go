@@ -31,7 +31,6 @@ the browser in: show it to nobody. Its address is the setting public_url, or --u
 		Example: `  understudy remote
   understudy remote --qr
   understudy remote --qr --url http://localhost:7433     # the phone has a tunnel of its own`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return showRemote(c.Context(), a, code, base) },
 	}
 	c.Flags().BoolVar(&code, "qr", false, "print a link that signs a browser in, as a QR code")

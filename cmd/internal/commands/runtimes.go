@@ -3,11 +3,12 @@ package commands
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -21,19 +22,18 @@ one it prints what that one can do and what it cannot do. docs/runtimes.md has a
 them side by side.`,
 		Example: `  understudy runtimes
   understudy runtimes codex`,
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuntimes(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return describeRuntime(c.Context(), a, args[0])
 			}
-			return printList(a, func(client *api.Client) ([]engine.RuntimeInfo, error) { return client.Runtimes(c.Context()) }, "no runtimes",
-				[]string{"NAME", "CLI", "VERSION", "TESTED", "STATE"}, runtimeRow)
+			list, err := a.Client().Runtimes(c.Context())
+			return printList(a, list, err, "no runtimes", []string{"NAME", "CLI", "VERSION", "TESTED", "STATE"}, runtimeRow)
 		},
 	})
 }
 
-func runtimeRow(r engine.RuntimeInfo) []string {
+func runtimeRow(r *engine.RuntimeInfo) []string {
 	tested := ""
 	if len(r.Facts) > 0 {
 		tested = r.Facts[0].How
@@ -43,25 +43,18 @@ func runtimeRow(r engine.RuntimeInfo) []string {
 
 // describeRuntime prints what one runtime can do.
 func describeRuntime(ctx context.Context, a *cli.App, name string) error {
-	c := a.Client()
-	list, err := c.Runtimes(ctx)
+	list, err := a.Client().Runtimes(ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range list {
-		switch {
-		case r.Name != name:
-		case a.JSON:
-			return a.PrintJSON(r)
-		default:
-			return printRuntime(a, r)
-		}
+	at := slices.IndexFunc(list, func(r engine.RuntimeInfo) bool { return r.Name == name })
+	if at < 0 {
+		return cli.Usagef("runtime %q is not known: see `understudy runtimes`", name)
 	}
-	return cli.Usagef("runtime %q is not known: see `understudy runtimes`", name)
+	return told(a, list[at], nil, func(u *term.UI) error { return printRuntime(u, &list[at]) })
 }
 
-func printRuntime(a *cli.App, r engine.RuntimeInfo) error {
-	u := a.UI(a.Stdout)
+func printRuntime(u *term.UI, r *engine.RuntimeInfo) error {
 	rows := [][]string{{"state", cmp.Or(words.Terminal(r.Problem), "ready")}, {"version", cmp.Or(words.Terminal(r.Version), "not known")}}
 	for _, f := range r.Facts {
 		rows = append(rows, []string{f.Topic, f.How})

@@ -25,8 +25,6 @@ func agentSend(a *cli.App) *cobra.Command {
 		Example: `  understudy agent send 7 "Run the tests once more"
   understudy agent send developer-con-1 --wait - < task.md
   understudy agent send 7 --command /compact`,
-		Args:              cli.ExactArgs("AGENT", "TEXT"),
-		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			return sendText(c.Context(), a, args[0], args[1], command, wait)
 		},

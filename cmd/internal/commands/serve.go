@@ -36,7 +36,6 @@ and at ` + "`understudy reload`" + `.`,
 		Example: `  understudy serve
   understudy serve --data ./.data --listen none         # the unix socket alone
   understudy serve --database-url postgres://db/understudy --host build-7`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), a, f) },
 	}
 	c.Flags().StringVar(&f.Listen, "listen", "", "`address` for HTTP besides the unix socket, or none (default 127.0.0.1:7433)")

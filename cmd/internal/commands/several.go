@@ -3,10 +3,6 @@ package commands
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
@@ -62,28 +58,4 @@ func forEach(a *cli.App, named []string, do func(word string) (any, error)) erro
 		return cli.ErrSilent
 	}
 	return nil
-}
-
-// someArgs requires at least one argument; name says what each of them is. With all, which a flag sets, it requires none.
-func someArgs(name string, all *bool) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if all != nil && *all {
-			return cli.ExactArgs()(c, args)
-		}
-		if len(args) == 0 {
-			return cli.ExactArgs(name)(c, args)
-		}
-		return nil
-	}
-}
-
-// more completes each argument of a command as f completes the first one, and offers nothing twice.
-func more(f cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		offers, directive := f(c, nil, prefix)
-		return slices.DeleteFunc(offers, func(offer string) bool {
-			word, _, _ := strings.Cut(offer, "\t")
-			return slices.Contains(args, word)
-		}), directive
-	}
 }

@@ -35,7 +35,6 @@ func statusCommand(a *cli.App) *cobra.Command {
 		Long: `Say whether the daemon runs, how many agents are in which state, who needs you and what to do next.
 The exit code is 0 if the daemon runs, and 1 if it does not.`,
 		Example: "  understudy status\n  understudy status --json",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return showStatus(c.Context(), a) },
 	})
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -31,13 +30,13 @@ handed over, which agent goes on.`,
 		Example: `  understudy statusbar
   understudy statusbar --conf >> ~/.tmux.conf && tmux source-file ~/.tmux.conf
   understudy statusbar --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case conf:
 				return statusBarConf(a)
 			case a.JSON:
-				return attentionCount(c.Context(), a)
+				count, err := a.Client().AttentionCount(c.Context())
+				return told(a, count, err, nil)
 			}
 			if inside.StatusBar(c.Context(), inside.BarOptions{Data: a.DataFlag, Color: color}, a.Getenv, a.Stdout, a.Stderr) != 0 {
 				return cli.ErrSilent
@@ -49,15 +48,6 @@ handed over, which agent goes on.`,
 	c.Flags().BoolVar(&conf, "conf", false, "print the lines for tmux.conf")
 	c.MarkFlagsMutuallyExclusive("conf", "json")
 	return c
-}
-
-func attentionCount(ctx context.Context, a *cli.App) error {
-	c := a.Client()
-	count, err := c.AttentionCount(ctx)
-	if err != nil {
-		return err
-	}
-	return a.PrintJSON(count)
 }
 
 // statusBarConf prints lines that may be read several times, as when tmux.conf is read again: they add the segment unless

@@ -20,7 +20,6 @@ the daemon how full the context window is. If your settings have a status line o
 that with the same input, and you see what yours prints. While the daemon does not run, your status
 line works as usual.`,
 		Example: "  understudy statusline < status.json",
-		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if code := inside.StatusLine(c.Context(), hooks.Tell, os.Environ(), a.Stdin, a.Stdout, a.Stderr); code != 0 {
 				return cli.ErrSilent

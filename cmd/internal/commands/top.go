@@ -27,7 +27,6 @@ at the bottom says which keys the selected row has: to attach, to answer, to wri
 stop, to resume. N starts an agent, p previews the pane of the selected one, ? shows all keys. The
 mouse works; Shift with it selects text. NO_COLOR is respected.`,
 		Example: "  understudy top",
-		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return runTop(c.Context(), a, popup) },
 	}
 	c.Flags().BoolVar(&popup, inPopup[2:], false, "top is in a popup of tmux")

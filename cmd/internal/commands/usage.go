@@ -27,7 +27,6 @@ that no runtime reports is not guessed: it is "not reported".`,
 		Example: `  understudy usage --since 24h
   understudy usage --by day
   understudy usage --by run --since 2026-03-01 --json`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !slices.Contains(views.UsageBys(), views.UsageBy(by)) {
 				return cli.Usagef("--by must be one of %s", usageBys())
@@ -56,30 +55,21 @@ func usageBys() string {
 }
 
 func showUsage(ctx context.Context, a *cli.App, by views.UsageBy, q daemon.UsageQuery) error {
-	c := a.Client()
-	out, err := c.Usage(ctx, by, q)
-	if err != nil {
-		return err
+	out, err := a.Client().Usage(ctx, by, q)
+	if err != nil || a.JSON {
+		return told(a, out, err, nil)
 	}
-	if a.JSON {
-		return a.PrintJSON(out)
-	}
-	if len(out.Rows) == 0 {
-		return say(a, "no usage was counted")
+	rows := out.Rows
+	if len(rows) > 1 {
+		out.Total.Of = "total"
+		rows = append(rows, out.Total)
 	}
 	columns := []string{strings.ToUpper(string(by)), "TOKENS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}
-	if len(out.Rows) > 1 {
-		out.Total.Of = "total"
-		out.Rows = append(out.Rows, out.Total)
-	}
-	rows := make([][]string, len(out.Rows))
-	for i := range out.Rows {
-		r := &out.Rows[i]
+	return printList(a, rows, nil, "no usage was counted", columns, func(r *views.UsageRow) []string {
 		t := r.Tokens
-		rows[i] = []string{cmp.Or(r.Of, "-"), words.Tokens(r.Total), words.Tokens(t.Input), words.Tokens(t.Output), words.Tokens(t.CacheRead),
+		return []string{cmp.Or(r.Of, "-"), words.Tokens(r.Total), words.Tokens(t.Input), words.Tokens(t.Output), words.Tokens(t.CacheRead),
 			words.Tokens(t.CacheWrite), r.CostWords()}
-	}
-	return a.UI(a.Stdout).Table(columns, rows)
+	})
 }
 
 // usedWords says what an agent has used; "": nothing was counted, or that cannot be told now.
@@ -97,16 +87,10 @@ func personaGoOn(a *cli.App) *cobra.Command {
 		Short: "Let a persona's agents go on today although its budget is used up",
 		Long: `Let the agents of a persona go on until midnight although its budget is used up. What is queued for
 them is delivered. To raise the budget for good, change "budget" in the persona's skill.md.`,
-		Example:           "  understudy persona go-on reviewer-ann-1",
-		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: completePersonas(a),
+		Example: "  understudy persona go-on reviewer-ann-1",
 		RunE: func(c *cobra.Command, args []string) error {
-			client := a.Client()
-			out, err := client.GoOn(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return answer(a, out, "the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
+			out, err := a.Client().GoOn(c.Context(), args[0])
+			return answer(a, out, err, "the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
 		},
 	})
 }

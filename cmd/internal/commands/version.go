@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/build"
@@ -15,14 +13,9 @@ func versionCommand(a *cli.App) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version, and the commit that it was built from",
 		Example: "  understudy version",
-		Args:    cli.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			b := build.Read()
-			if a.JSON {
-				return a.PrintJSON(b)
-			}
-			_, err := fmt.Fprintln(a.Stdout, buildLine(b))
-			return err
+			return answer(a, b, nil, "%s", buildLine(b))
 		},
 	})
 }

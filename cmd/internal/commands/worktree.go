@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/git"
 	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
@@ -42,19 +43,11 @@ func worktreeList(a *cli.App) *cobra.Command {
 		Long: `List the work trees, the newest first: the branch, the branch from which it began, how many commits
 it is ahead of that and behind it, files that are not committed, and who works there.`,
 		Example: "  understudy worktree list\n  understudy worktree list --all --json",
-		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client := a.Client()
-			list, err := client.Worktrees(c.Context(), all)
-			switch {
-			case err != nil:
-				return err
-			case a.JSON:
-				return a.PrintJSON(list)
-			case len(list) == 0:
-				return say(a, "no work trees: `understudy agent start PERSONA --worktree` makes one")
-			}
-			return show.Worktrees(a.UI(a.Stdout), list)
+			list, err := a.Client().Worktrees(c.Context(), all)
+			return printList(a, list, err, "no work trees: `understudy agent start PERSONA --worktree` makes one", show.TreeColumns(), func(v *worktrees.TreeView) []string {
+				return show.TreeRow(a.UI(a.Stdout), v)
+			})
 		},
 	})
 	c.Flags().BoolVarP(&all, "all", "a", false, "list those that were removed or never made, too")
@@ -63,21 +56,15 @@ it is ahead of that and behind it, files that are not committed, and who works t
 
 func worktreeShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show TREE",
-		Short:             "Show a work tree, with the files that are not committed",
-		Example:           "  understudy worktree show 3\n  understudy worktree show fix-login",
-		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
+		Use:     "show TREE",
+		Short:   "Show a work tree, with the files that are not committed",
+		Example: "  understudy worktree show 3\n  understudy worktree show fix-login",
 		RunE: func(c *cobra.Command, args []string) error {
 			_, v, err := findTree(c.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(v)
-			}
-			show.Worktree(a.UI(a.Stdout), &v)
-			return nil
+			return told(a, v, err, func(u *term.UI) error {
+				show.Worktree(u, &v)
+				return nil
+			})
 		},
 	})
 }
@@ -88,8 +75,7 @@ func worktreeDiff(a *cli.App) *cobra.Command {
 		Short: "Show what has changed in a work tree since its branch began",
 		Long: `Show what has changed in a work tree since its branch began, as ` + "`understudy agent diff`" + ` does for one
 agent: commits, files that are not committed, and new files that git does not ignore.`,
-		Example:           "  understudy worktree diff 3 --stat\n  understudy worktree diff fix-login cmd/main.go",
-		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
+		Example: "  understudy worktree diff 3 --stat\n  understudy worktree diff fix-login cmd/main.go",
 	}, func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error) {
 		client, v, err := findTree(ctx, a, name)
 		if err != nil {
@@ -109,9 +95,7 @@ only if everything in the tree is committed, and as a fast-forward or as a merge
 If the other branch is checked out somewhere, the files there are brought up to date, unless the
 merge would change files there that are not committed. What is refused leaves everything as it was.
 Nothing of the repository's configuration is run: no hook, and no merge driver.`,
-		Example:           "  understudy worktree merge 3\n  understudy worktree merge fix-login --into develop",
-		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
+		Example: "  understudy worktree merge 3\n  understudy worktree merge fix-login --into develop",
 		RunE: func(c *cobra.Command, args []string) error {
 			return treeTask(c.Context(), a, args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
 				return client.MergeWorktree(ctx, id, in)
@@ -133,9 +117,7 @@ or that git ignores (copies that have not changed do not count), and commits tha
 and no remote has. It says which. With --force the tree is removed all the same, and
 ` + "`understudy worktree restore`" + ` brings it back: refs/understudy/removed/ID keeps its files and
 commits, except ignored files of more than 64 MB, which the command names.`,
-		Example:           "  understudy worktree remove 3\n  understudy worktree remove fix-login --keep-branch\n  understudy worktree remove 3 --force",
-		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
+		Example: "  understudy worktree remove 3\n  understudy worktree remove fix-login --keep-branch\n  understudy worktree remove 3 --force",
 		RunE: func(c *cobra.Command, args []string) error {
 			return treeTask(c.Context(), a, args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
 				return client.RemoveWorktree(ctx, id, in)
@@ -152,7 +134,6 @@ func worktreeRestore(a *cli.App) *cobra.Command {
 		Use:               "restore TREE",
 		Short:             "Bring a removed work tree back, as it was",
 		Example:           "  understudy worktree list --all\n  understudy worktree restore 3",
-		Args:              cli.ExactArgs("TREE"),
 		ValidArgsFunction: completeTrees(a, daemon.TreeRemoved),
 		RunE: func(c *cobra.Command, args []string) error {
 			return treeTask(c.Context(), a, args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
@@ -172,9 +153,7 @@ itself, here in your terminal, with your settings and credentials; the daemon ne
 repository's configuration, which agents can write, only the remote's address is used, and the
 command prints it first. No hook of the repository is run: if you need its pre-push hook, as Git
 LFS does, use ` + "`git push`" + ` in the tree.`,
-		Example:           "  understudy worktree push 3\n  understudy worktree push fix-login --remote fork",
-		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
+		Example: "  understudy worktree push 3\n  understudy worktree push fix-login --remote fork",
 		RunE: func(c *cobra.Command, args []string) error {
 			return pushTree(c.Context(), a, args[0], remote)
 		},
@@ -237,7 +216,7 @@ func treeTask(ctx context.Context, a *cli.App, word string, ask func(context.Con
 	if !v.Last.Done {
 		return errors.New(strings.TrimSuffix(v.Last.Says, "."))
 	}
-	return answer(a, v, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
+	return answer(a, v, nil, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
 }
 
 // findTree returns the work tree that a word names: by its id, its branch, or its agent's id or name.

@@ -58,7 +58,6 @@ model behind them. If tmux or PostgreSQL is missing on the machine, the demo off
   understudy demo --yes | cat           # in a script: install what is missing, plain lines
   understudy demo --keep                # leave it running, to look around
   understudy demo --agent claude        # with the real CLI, which costs tokens`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), a, f) },
 	}
 	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "install what is missing without asking")

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,15 +56,10 @@ func differences(was, is *Settings) []engine.SettingChange {
 	before, after := map[string]string{}, map[string]string{}
 	flatten(reflect.ValueOf(*was), "", before)
 	flatten(reflect.ValueOf(*is), "", after)
-	keys := map[string]bool{}
-	for k := range before {
-		keys[k] = true
-	}
-	for k := range after {
-		keys[k] = true
-	}
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
 	var out []engine.SettingChange
-	for key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		was, is := before[key], after[key]
 		if was == is || was == "" && is == "false" || was == "false" && is == "" { // the defaults of a target that is new, or gone
 			continue
@@ -75,7 +71,6 @@ func differences(was, is *Settings) []engine.SettingChange {
 			Key: key, Was: cmp.Or(was, "not set"), Is: cmp.Or(is, "not set"), Kept: slices.Contains(fixed, key) || strings.HasPrefix(key, fixedTargets),
 		})
 	}
-	slices.SortFunc(out, func(a, b engine.SettingChange) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 

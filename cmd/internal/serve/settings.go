@@ -31,14 +31,14 @@ type Settings struct {
 	Resume      bool                       `yaml:"resume"` // after a start, agents that died with their tmux server
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
 	Tmux        tmuxSettings               `yaml:"tmux"`
-	Handoff     handoffSettings            `yaml:"handoff"`
-	Pipeline    pipelineSettings           `yaml:"pipeline"`
-	Limits      limitSettings              `yaml:"limits"`
-	Permissions permissionSettings         `yaml:"permissions"`
+	Handoff     daemon.HandoffSettings     `yaml:"handoff"`
+	Pipeline    daemon.PipelineSettings    `yaml:"pipeline"`
+	Limits      daemon.LimitSettings       `yaml:"limits"`
+	Permissions daemon.PermissionSettings  `yaml:"permissions"`
 	Dashboard   dashboardSettings          `yaml:"dashboard"`
 	Notify      notifySettings             `yaml:"notify"`
-	Events      eventsSettings             `yaml:"events"`
-	History     historySettings            `yaml:"history"`
+	Events      daemon.LogSettings         `yaml:"events"`
+	History     engine.HistorySettings     `yaml:"history"`
 	Removed     []string                   `yaml:"-"` // one sentence for each setting that is set and no longer exists
 }
 
@@ -96,89 +96,23 @@ func (s *tmuxSettings) problem() string {
 	return ""
 }
 
-type handoffSettings struct {
-	DocumentTimeout     time.Duration `yaml:"document_timeout"`
-	BusyTimeout         time.Duration `yaml:"busy_timeout"`
-	AckTimeout          time.Duration `yaml:"ack_timeout"`
-	ExitTimeout         time.Duration `yaml:"exit_timeout"`
-	RegistrationTimeout time.Duration `yaml:"registration_timeout"`
-	MaxDocumentBytes    int64         `yaml:"max_document_bytes"`
-	MinWords            int           `yaml:"-"` // fixed, as is all that has no key
-	MaxMessages         int           `yaml:"max_messages"`
-	IncludeAllMessages  bool          `yaml:"include_all_messages"`
-	MaxContextBytes     int64         `yaml:"max_context_bytes"`
-	ValidateContext     bool          `yaml:"validate_context"`
-	LogTiming           bool          `yaml:"log_timing"`
-	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
-	InPlace             bool          `yaml:"in_place"`
-	Targets             []string      `yaml:"targets"`
-	Background          string        `yaml:"background"`
-	Auto                autoSettings  `yaml:"auto"`
-}
-
-type autoSettings struct {
-	Enabled bool `yaml:"enabled"`
-	Warn    int  `yaml:"warn"`
-	High    int  `yaml:"high"`
-	Trigger int  `yaml:"trigger"`
-}
-
-type pipelineSettings struct {
-	StepTimeout time.Duration `yaml:"step_timeout"`
-	MaxRunning  int           `yaml:"max_running"`
-	Cwd         string        `yaml:"cwd"`
-	Resume      bool          `yaml:"resume"`
-}
-
-// limitSettings say what is done at a limit of usage, for agents whose persona does not say it.
-type limitSettings struct {
-	OnLimit    string        `yaml:"on_limit"`
-	Fallback   []string      `yaml:"fallback"`
-	MaxWaits   int           `yaml:"-"`
-	APITimeout time.Duration `yaml:"-"`
-}
-
-type permissionSettings struct {
-	Hold time.Duration `yaml:"hold"`
-}
-
 // dashboardSettings say what browsers may do.
 type dashboardSettings struct {
 	Keys bool `yaml:"keys"` // an agent's pane may take keys from a page
 }
 
-// eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
-type eventsSettings struct {
-	MaxAge  time.Duration `yaml:"max_age"`
-	MaxRows int64         `yaml:"-"`
-}
-
-// historySettings say how long ended agents, handoffs and pipelines are kept. The value 0 keeps them for ever.
-type historySettings struct {
-	MaxAge time.Duration `yaml:"max_age"`
-}
-
 // DefaultSettings returns the settings that apply without a file.
 func DefaultSettings() Settings {
-	h := daemon.DefaultHandoff
 	return Settings{
-		Listen:   "127.0.0.1:7433",
-		Runtimes: defaultRuntimes(),
-		Handoff: handoffSettings{
-			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
-			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
-			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
-			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Background: string(h.Background), Auto: autoSettings(h.Auto),
-		},
-		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
-		Limits: limitSettings{
-			OnLimit: string(daemon.DefaultLimits.OnLimit), MaxWaits: daemon.DefaultLimits.MaxWaits, APITimeout: daemon.DefaultLimits.APITimeout,
-		},
-		Permissions: permissionSettings(daemon.DefaultPermissions),
+		Listen:      "127.0.0.1:7433",
+		Runtimes:    defaultRuntimes(),
+		Handoff:     daemon.DefaultHandoff,
+		Pipeline:    daemon.PipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
+		Limits:      daemon.DefaultLimits,
+		Permissions: daemon.DefaultPermissions,
 		Dashboard:   dashboardSettings{Keys: true},
 		Notify:      notifySettings{Desktop: true},
-		Events:      eventsSettings(daemon.DefaultLog),
+		Events:      daemon.DefaultLog,
 	}
 }
 
@@ -284,27 +218,9 @@ func (s *Settings) check(path string) error {
 		return bad("tmux.include", why)
 	}
 	h := s.Handoff
-	for _, d := range []struct {
-		key string
-		d   time.Duration
-	}{
-		{"handoff.document_timeout", h.DocumentTimeout}, {"handoff.busy_timeout", h.BusyTimeout}, {"handoff.ack_timeout", h.AckTimeout},
-		{"handoff.exit_timeout", h.ExitTimeout}, {"handoff.registration_timeout", h.RegistrationTimeout},
-		{"handoff.assembly_timeout", h.AssemblyTimeout}, {"pipeline.step_timeout", s.Pipeline.StepTimeout},
-	} {
-		if d.d <= 0 {
-			return bad(d.key, "must be a positive duration such as 5m")
-		}
-	}
-	for _, n := range []struct {
-		key string
-		n   int64
-	}{
-		{"handoff.max_document_bytes", h.MaxDocumentBytes}, {"handoff.max_messages", int64(h.MaxMessages)},
-		{"handoff.max_context_bytes", h.MaxContextBytes}, {"pipeline.max_running", int64(s.Pipeline.MaxRunning)},
-	} {
-		if n.n <= 0 {
-			return bad(n.key, "must be a positive number")
+	for group, settings := range map[string]any{"handoff": h, "pipeline": s.Pipeline} {
+		if key, why := notPositive(reflect.ValueOf(settings)); why != "" {
+			return bad(group+"."+key, why)
 		}
 	}
 	if d := s.Permissions.Hold; d < 0 || d > hooks.HoldTimeout {
@@ -324,7 +240,7 @@ func (s *Settings) check(path string) error {
 			return bad("handoff.targets", fmt.Sprintf("%q is neither a persona such as reviewer-max-1 nor \"*\"", target))
 		}
 	}
-	if b := daemon.BackgroundPolicy(h.Background); b != daemon.BackgroundWarn && b != daemon.BackgroundWait {
+	if b := h.Background; b != daemon.BackgroundWarn && b != daemon.BackgroundWait {
 		return bad("handoff.background", "must be warn or wait")
 	}
 	if key, why := s.Notify.problem(); key != "" {
@@ -333,7 +249,7 @@ func (s *Settings) check(path string) error {
 	if key, why := s.remoteProblem(); key != "" {
 		return bad(key, why)
 	}
-	if key, why := s.Limits.problem(s.Runtimes); key != "" {
+	if key, why := limitProblem(&s.Limits, s.Runtimes); key != "" {
 		return bad("limits."+key, why)
 	}
 	for name, r := range s.Runtimes {
@@ -350,29 +266,27 @@ func (s *Settings) check(path string) error {
 	return nil
 }
 
+// notPositive returns the key of a time or number among settings that is not positive, and what it must be; "": all are.
+func notPositive(settings reflect.Value) (key, why string) {
+	for i := range settings.NumField() {
+		f, key := settings.Field(i), keyOf(settings.Type().Field(i))
+		switch {
+		case key == "" || !f.CanInt() || f.Int() > 0:
+		case f.Type() == reflect.TypeFor[time.Duration]():
+			return key, "must be a positive duration such as 5m"
+		default:
+			return key, "must be a positive number"
+		}
+	}
+	return "", ""
+}
+
 // domain returns the settings that package daemon needs.
 func (s *Settings) domain() engine.Settings {
-	h := s.Handoff
 	out := engine.Settings{
-		Handoff: daemon.HandoffSettings{
-			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
-			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
-			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
-			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Background: daemon.BackgroundPolicy(h.Background), Auto: daemon.AutoSettings(h.Auto),
-		},
-		Pipeline: daemon.PipelineSettings(s.Pipeline),
-		Limits: daemon.LimitSettings{
-			OnLimit: daemon.LimitAction(s.Limits.OnLimit), Fallback: s.Limits.Fallback, MaxWaits: s.Limits.MaxWaits, APITimeout: s.Limits.APITimeout,
-		},
-		Log:         daemon.LogSettings(s.Events),
-		History:     engine.HistorySettings(s.History),
-		Resume:      s.Resume,
-		Notify:      daemon.NotifySettings{Desktop: s.Notify.Desktop},
-		Runtimes:    map[string][]string{},
-		Generic:     map[string]*runtimes.Runtime{},
-		Permissions: daemon.PermissionSettings(s.Permissions),
-		NoKeys:      !s.Dashboard.Keys,
+		Handoff: s.Handoff, Pipeline: s.Pipeline, Limits: s.Limits, Log: s.Events, History: s.History, Resume: s.Resume, Permissions: s.Permissions,
+		Notify: daemon.NotifySettings{Desktop: s.Notify.Desktop}, NoKeys: !s.Dashboard.Keys,
+		Runtimes: map[string][]string{}, Generic: map[string]*runtimes.Runtime{},
 	}
 	for name, r := range s.Runtimes {
 		out.Runtimes[name] = r.Command

@@ -8,10 +8,10 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
-// problem returns the key of a value that cannot work, and why; "": there is none. known are the runtimes that have a
+// limitProblem returns the key of a value that cannot work, and why; "": there is none. known are the runtimes that have a
 // command.
-func (l *limitSettings) problem(known map[string]RuntimeSettings) (key, why string) {
-	if !slices.Contains(daemon.LimitActions(), daemon.LimitAction(l.OnLimit)) {
+func limitProblem(l *daemon.LimitSettings, known map[string]RuntimeSettings) (key, why string) {
+	if !slices.Contains(daemon.LimitActions(), l.OnLimit) {
 		return "on_limit", "must be wait, hand_over or ask"
 	}
 	for i, name := range l.Fallback {
@@ -25,7 +25,7 @@ func (l *limitSettings) problem(known map[string]RuntimeSettings) (key, why stri
 			return "fallback", fmt.Sprintf("names %s, which has no command: set runtimes.%s.command", name, name)
 		}
 	}
-	if l.OnLimit == string(daemon.LimitHandOver) && len(l.Fallback) == 0 {
+	if l.OnLimit == daemon.LimitHandOver && len(l.Fallback) == 0 {
 		return "on_limit", "is hand_over, so limits.fallback must name the runtimes of successors, such as [codex, opencode]"
 	}
 	return "", ""

@@ -39,7 +39,6 @@ variables; settings belong into config.yaml. Run install again after a change.`,
 		Example: `  understudy service install --dry-run
   understudy service install
   understudy service install --env ANTHROPIC_BASE_URL --data ~/work/understudy`,
-		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, left, err := serviceOf(a, os.Environ(), asked)
 			if err != nil {
@@ -55,7 +54,6 @@ variables; settings belong into config.yaml. Run install again after a change.`,
 		Use:     "uninstall",
 		Short:   "Stop the service and remove its file; its agents go on",
 		Example: "  understudy service uninstall",
-		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, _, err := serviceOf(a, os.Environ(), nil)
 			if err != nil {
@@ -72,7 +70,6 @@ variables; settings belong into config.yaml. Run install again after a change.`,
 		Use:     "status",
 		Short:   "Say whether the service is installed, and whether it runs",
 		Example: "  understudy service status",
-		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, _, err := serviceOf(a, os.Environ(), nil)
 			if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
-// Worktrees prints a list of work trees.
-func Worktrees(u *term.UI, list []worktrees.TreeView) error {
-	rows := [][]string{}
-	for i := range list {
-		v := &list[i]
-		path := words.Terminal(u.Tilde(v.Path))
-		if u.Terminal {
-			path = fit.Path(path, 30)
-		}
-		rows = append(rows, []string{fmt.Sprint(v.ID), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), path})
+// TreeColumns are the heads of a list of work trees.
+func TreeColumns() []string {
+	return []string{"ID", "BRANCH", "FROM", "STATE", "SIZE", "AGENT", "PATH"}
+}
+
+// TreeRow is a row of that list.
+func TreeRow(u *term.UI, v *worktrees.TreeView) []string {
+	path := words.Terminal(u.Tilde(v.Path))
+	if u.Terminal {
+		path = fit.Path(path, 30)
 	}
-	return u.Table([]string{"ID", "BRANCH", "FROM", "STATE", "SIZE", "AGENT", "PATH"}, rows)
+	return []string{fmt.Sprint(v.ID), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), path}
 }
 
 // TreeSize says how large a tree is on disk.

@@ -81,7 +81,7 @@ func TestClaudeHandsOverItsLimit(t *testing.T) {
 	t.Parallel()
 	const fallback = "codex"
 	r := newLimitRig(t)
-	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(daemon.LimitHandOver), []string{fallback}
+	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = daemon.LimitHandOver, []string{fallback}
 	child := startDaemonChild(r.rig)
 	r.database() // before the first kill
 	a := r.startOn("claude")

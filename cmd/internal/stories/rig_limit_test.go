@@ -12,7 +12,7 @@ const fallback = "claude-work"
 
 // onLimit sets what daemons that start from now on do at a limit.
 func onLimit(r *rig, do daemon.LimitAction, fallback ...string) *rig {
-	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(do), fallback
+	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = do, fallback
 	for _, name := range fallback {
 		r.cfg.Settings.Runtimes[name] = serve.RuntimeSettings{Command: r.cfg.Settings.Runtimes["claude"].Command}
 	}

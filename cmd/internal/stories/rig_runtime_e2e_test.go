@@ -184,7 +184,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	r.rig.work = r.runtimePlace.work
 	r.cfg.Environ = append(slices.Clone(r.environ), "GORACE=atexit_sleep_ms=0")
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}, r.secondAccount(): {Command: r.command}}
-	r.cfg.Settings.Limits.OnLimit = string(daemon.LimitWait)
+	r.cfg.Settings.Limits.OnLimit = daemon.LimitWait
 	if c.retries != 0 {
 		r.cfg.Settings.Limits.APITimeout = 4 * time.Second
 	}
