@@ -70,8 +70,7 @@ func (p *person) ownSession(h *host) {
 		return
 	}
 	if p.ask(p.anyHost(), fmt.Sprintf("assign a persona to agent %d", a.id), func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0])
-		return err
+		return errorOf(d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0]))
 	}) != nil {
 		return
 	}

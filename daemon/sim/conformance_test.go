@@ -14,20 +14,18 @@ import (
 // with faults and by chance; TestSeeds prints how often.
 func TestConformance(t *testing.T) {
 	for _, name := range cliNames {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.meetRows(h, name)
-				agents, _ := p.w.rows()
-				p.w.coverStored(agents, log(p.w))
-				for _, c := range conformance {
-					if c.promised != nil && !c.promised(&clis[name].rt.Can) {
-						continue
-					}
-					if p.w.covered[cell{name, c.row}] == 0 {
-						t.Errorf("%s does not meet %q", name, c.row)
-					}
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			p.meetRows(h, name)
+			agents, _ := p.w.rows()
+			p.w.coverStored(agents, log(p.w))
+			for _, c := range conformance {
+				if c.promised != nil && !c.promised(&clis[name].rt.Can) {
+					continue
 				}
-			})
+				if p.w.covered[cell{name, c.row}] == 0 {
+					t.Errorf("%s does not meet %q", name, c.row)
+				}
+			}
 		})
 	}
 }

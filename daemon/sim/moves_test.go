@@ -190,23 +190,15 @@ func TestExitBehindAnOutage(t *testing.T) {
 		a := p.agent(h)
 		p.promptOnce(a)
 		a.mood.think = 0
-		p.w.after = func(what string) {
-			if strings.Contains(what, "→ recorded") {
-				p.w.after = nil
-				p.w.plan.away[h] = time.Now().Add(30 * time.Second)
-				h.noteAbsence(p.w.plan.away[h])
-				a.session = uuid(a.rng)
-				a.register("idle")
-				a.person("one more thing", tmux.Enter)
-			}
-		}
+		p.afterFirst(func(what string) bool { return strings.Contains(what, "→ recorded") }, func() {
+			p.w.plan.away[h] = time.Now().Add(30 * time.Second)
+			h.noteAbsence(p.w.plan.away[h])
+			a.session = uuid(a.rng)
+			a.register("idle")
+			a.person("one more thing", tmux.Enter)
+		})
 		p.requestHandoff(h, a, "")
-		p.w.delay = func(c *call) time.Duration {
-			if c.who == "spool" {
-				return 5 * time.Second
-			}
-			return 0
-		}
+		p.delayEach(5*time.Second, func(c *call) bool { return c.who == "spool" })
 		p.awaitQuestion(a, 5*time.Minute)
 		p.retryToEnd(a)
 	})

@@ -166,8 +166,7 @@ func (p *person) await(what string, within time.Duration, so func() bool) bool {
 func (p *person) send(id int64) {
 	text := p.newText()
 	_ = p.ask(p.anyHost(), "send "+text, func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.SendMessage(ctx, id, text, false)
-		return err
+		return errorOf(d.Daemon.SendMessage(ctx, id, text, false))
 	})
 }
 
@@ -183,18 +182,12 @@ func (p *person) handOver(id int64) int64 {
 	if inPlace := w.rng.IntN(2) == 0; !in.Keep && len(in.Heirs) < 2 {
 		in.InPlace = &inPlace
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, id, in)
-		return err
-	}) != nil && !p.hasHandoff(id) {
+	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.RequestHandoff(ctx, id, in)) }) != nil && !p.hasHandoff(id) {
 		return 0
 	}
 	if w.plan.on["operator acts"] && w.rng.IntN(3) == 0 {
 		p.wait("changes its mind", 0, 20*time.Second)
-		_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.CancelHandoff(ctx, id, 0)
-			return err
-		})
+		_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, id, 0)) })
 	}
 	p.writeMeanwhile(id)
 	var next int64
@@ -328,15 +321,11 @@ func (p *person) caretake() {
 				_ = p.retry(h)
 			case h.Open() && h.Phase == daemon.ShuttingDown && (h.Retryable() || !p.faulty() && strings.Contains(h.Note, "understudy agent stop")):
 				_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *house.House) error {
-					_, err := d.Daemon.StopAgent(ctx, h.AgentID, tries[h.ID] > 5)
-					return err
+					return errorOf(d.Daemon.StopAgent(ctx, h.AgentID, tries[h.ID] > 5))
 				})
 			case h.Retryable() && tries[h.ID] < 2 && w.plan.on["operator acts"]:
 				if w.rng.IntN(3) == 0 {
-					_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *house.House) error {
-						_, err := d.Daemon.ResumeAgent(ctx, h.AgentID)
-						return err
-					})
+					_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.ResumeAgent(ctx, h.AgentID)) })
 				}
 				_ = p.retry(h)
 			default:
@@ -346,10 +335,7 @@ func (p *person) caretake() {
 		}
 		for i := range agents {
 			if a := &agents[i]; !p.faulty() && a.Active() && a.RegisteredAt == nil && a.Note != "" && a.StopAskedAt == nil {
-				_ = p.ask(p.hostNamed(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *house.House) error {
-					_, err := d.Daemon.StopAgent(ctx, a.ID, true)
-					return err
-				})
+				_ = p.ask(p.hostNamed(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.StopAgent(ctx, a.ID, true)) })
 			}
 			if a := &agents[i]; a.Active() && a.StopStage == daemon.StopFailed {
 				if q := w.process(a.ID); q != nil {
@@ -362,8 +348,7 @@ func (p *person) caretake() {
 
 func (p *person) retry(h *daemon.Handoff) error {
 	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RetryHandoff(ctx, h.ID, handoffs.Retry{Force: p.w.rng.IntN(2) == 0})
-		return err
+		return errorOf(d.Daemon.RetryHandoff(ctx, h.ID, handoffs.Retry{Force: p.w.rng.IntN(2) == 0}))
 	})
 }
 

@@ -122,8 +122,7 @@ func (p *person) answerPermission(a *agent) bool {
 		return false
 	}
 	answered, err := h.daemon.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {
-		_, err := d.Permissions.Answer(ctx, asked.ID, in)
-		return err
+		return errorOf(d.Permissions.Answer(ctx, asked.ID, in))
 	})
 	p.w.trace.note(p.name, "answers permission %d with %s: %t, %v", asked.ID, in.Verdict, answered, err)
 	return true

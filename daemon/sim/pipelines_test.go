@@ -94,14 +94,10 @@ func (p *person) react(pl *daemon.Pipeline) {
 		p.approve(pl, p.anyHost())
 	case pl.Status == daemon.PipelineWaiting && n < 75:
 		p.command("reject", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
-			_, err := d.Pipelines.RejectPipeline(ctx, pl.ID, pipelines.Decision{Comment: "not so"})
-			return err
+			return errorOf(d.Pipelines.RejectPipeline(ctx, pl.ID, pipelines.Decision{Comment: "not so"}))
 		})
 	case pl.Open() && n < 84 && n >= 80:
-		p.command("abort", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
-			_, err := d.Pipelines.AbortPipeline(ctx, pl.ID)
-			return err
-		})
+		p.command("abort", pl, p.anyHost(), func(ctx context.Context, d *house.House) error { return errorOf(d.Pipelines.AbortPipeline(ctx, pl.ID)) })
 	case pl.Status == daemon.PipelineFailed && n < 50:
 		p.resume(pl, n < 15)
 	case pl.CurrentAgentID == nil:
@@ -109,8 +105,7 @@ func (p *person) react(pl *daemon.Pipeline) {
 		p.send(*pl.CurrentAgentID)
 	case n < 16:
 		_ = p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d of pipeline %d", *pl.CurrentAgentID, pl.ID), func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, *pl.CurrentAgentID, handoffs.HandoffRequest{Force: true})
-			return err
+			return errorOf(d.Daemon.RequestHandoff(ctx, *pl.CurrentAgentID, handoffs.HandoffRequest{Force: true}))
 		})
 	}
 }
@@ -136,8 +131,7 @@ func (p *person) approve(pl *daemon.Pipeline, h *host) {
 		}
 	}
 	p.command("approve", pl, h, func(ctx context.Context, d *house.House) error {
-		_, err := d.Pipelines.ApprovePipeline(ctx, pl.ID, in)
-		return err
+		return errorOf(d.Pipelines.ApprovePipeline(ctx, pl.ID, in))
 	})
 }
 

@@ -45,12 +45,9 @@ func TestPermissionByRule(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		first := asks(p, a, "make deploy")
-		if err := p.ask(h, "allow for the agent", func(ctx context.Context, d *house.House) error {
-			_, err := d.Permissions.Answer(ctx, first.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: first.Digest, From: p.name})
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(p.ask(h, "allow for the agent", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Permissions.Answer(ctx, first.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: first.Digest, From: p.name}))
+		}))
 		idle := func() {
 			p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
 		}

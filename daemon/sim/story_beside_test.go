@@ -25,37 +25,35 @@ func TestHandoffBesideTasks(t *testing.T) {
 		"a command to wait for": {false, daemon.BackgroundWait, true},
 	} {
 		for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
-			t.Run(name+" "+string(mode), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					if p.w.background != tt.policy {
-						p.w.background = tt.policy
-						p.end(h)
+			storyAs(t, name+" "+string(mode), func(t *testing.T, p *person, h *host) {
+				if p.w.background != tt.policy {
+					p.w.background = tt.policy
+					p.end(h)
+				}
+				a := p.agent(h)
+				over := false
+				a.extra = func(context.Context) bool {
+					a.tasks++
+					if tt.sub {
+						a.subs++
 					}
-					a := p.agent(h)
-					over := false
-					a.extra = func(context.Context) bool {
-						a.tasks++
-						if tt.sub {
-							a.subs++
+					p.w.employEndless("task", func(p *person) {
+						p.wait("runs", time.Minute, time.Minute)
+						over = true
+						if a.tasks--; tt.sub {
+							a.subs--
 						}
-						p.w.employEndless("task", func(p *person) {
-							p.wait("runs", time.Minute, time.Minute)
-							over = true
-							if a.tasks--; tt.sub {
-								a.subs--
-							}
-							a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
-						})
-						return true
-					}
-					a.person("begin the task", tmux.Enter)
-					p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && a.stop == nil })
-					p.requestHandoff(h, a, mode)
-					done := p.reach(a, daemon.Completed)
-					if warned := strings.Contains(strings.Join(done.Warnings, "\n"), "make test"); over != tt.holds || warned != (!tt.sub && (mode == daemon.ModeAgent || !tt.holds)) {
-						t.Errorf("the handoff waited: %t; warnings %q", over, done.Warnings)
-					}
-				})
+						a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
+					})
+					return true
+				}
+				a.person("begin the task", tmux.Enter)
+				p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && a.stop == nil })
+				p.requestHandoff(h, a, mode)
+				done := p.reach(a, daemon.Completed)
+				if warned := strings.Contains(strings.Join(done.Warnings, "\n"), "make test"); over != tt.holds || warned != (!tt.sub && (mode == daemon.ModeAgent || !tt.holds)) {
+					t.Errorf("the handoff waited: %t; warnings %q", over, done.Warnings)
+				}
 			})
 		}
 	}
@@ -84,23 +82,21 @@ func TestHandoffOfASessionThatMoved(t *testing.T) {
 // permission in that turn. Nothing is recorded before the turn is over. Every run checks that.
 func TestAsksBehindABlockedStop(t *testing.T) {
 	for _, cli := range []string{"claude", "codex"} {
-		t.Run(cli, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, cli)
-				p.promptOnce(a)
-				a.gating = time.Second
-				p.w.employEndless("gate", func(p *person) {
-					p.await("the gate", time.Minute, func() bool { return a.gated })
-					a.gating, a.extra = 0, a.permission
-					p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
-					p.wait("looks on", 10*time.Second, 10*time.Second)
-					a.person("", tmux.Enter)
-				})
-				p.request(h, a, daemon.Completed)
-				if a.extra != nil || a.dialogs == 0 {
-					t.Error("the agent has not asked")
-				}
+		storyAs(t, cli, func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, cli)
+			p.promptOnce(a)
+			a.gating = time.Second
+			p.w.employEndless("gate", func(p *person) {
+				p.await("the gate", time.Minute, func() bool { return a.gated })
+				a.gating, a.extra = 0, a.permission
+				p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
+				p.wait("looks on", 10*time.Second, 10*time.Second)
+				a.person("", tmux.Enter)
 			})
+			p.request(h, a, daemon.Completed)
+			if a.extra != nil || a.dialogs == 0 {
+				t.Error("the agent has not asked")
+			}
 		})
 	}
 }
@@ -112,12 +108,7 @@ func TestDialogBehindABlockedStop(t *testing.T) {
 		a := agentOn(p, h, "codex")
 		a.gating = time.Second
 		late := true
-		p.w.inject = func(c *call) fault {
-			if late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") {
-				return failed
-			}
-			return none
-		}
+		p.failEach(failed, func(c *call) bool { return late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") })
 		message(p, h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
 		a.gating, a.extra = 0, a.permission
@@ -176,9 +167,7 @@ func TestRetryBehindABlockedStop(t *testing.T) {
 		failed := p.request(h, a, daemon.Failed)
 		a.gating = 0 // the next Stop is not blocked
 		began := time.Now()
-		if err := p.retry(&failed); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.ShuttingDown)
 		if took, want := time.Since(began), settings().Handoff.BusyTimeout; took < want || took > want+10*time.Second {
 			t.Errorf("the document was recorded %s after the retry", took)

@@ -17,16 +17,14 @@ import (
 // time of its deadline.
 func TestClockStepsCountAgainstNothing(t *testing.T) {
 	for _, by := range []time.Duration{-2 * time.Hour, -time.Minute, -3 * time.Second, time.Minute, 2 * time.Hour} {
-		t.Run(fmt.Sprint(by), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				a.mood.think = 30 * time.Second
-				p.request(h, a, daemon.AwaitingDocument)
-				h.setClock(by)
-				if done := p.reach(a, daemon.Completed); done.Error != nil || done.Metrics.TotalMS < 0 {
-					t.Error(done.Error, done.Metrics)
-				}
-			})
+		storyAs(t, fmt.Sprint(by), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			a.mood.think = 30 * time.Second
+			p.request(h, a, daemon.AwaitingDocument)
+			h.setClock(by)
+			if done := p.reach(a, daemon.Completed); done.Error != nil || done.Metrics.TotalMS < 0 {
+				t.Error(done.Error, done.Metrics)
+			}
 		})
 	}
 }
@@ -93,12 +91,11 @@ func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = 10 * time.Second
-		p.w.after = func(what string) {
-			if strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing") {
-				p.w.after = nil
-				h.setClock(-30 * time.Second)
-			}
-		}
+		p.afterFirst(func(what string) bool {
+			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
+		}, func() {
+			h.setClock(-30 * time.Second)
+		})
 		p.request(h, a, daemon.AwaitingDocument)
 		a.person("one more thing", tmux.Enter)
 		p.awaitQuestion(a, 5*time.Minute)
@@ -233,9 +230,7 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 			a.person("one more thing", tmux.Enter)
 			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})
-		if err := p.retry(&failed); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(p.retry(&failed))
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
 	})
@@ -249,9 +244,7 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 		failed := failWriting(p, h, a)
 		p.promptOnce(a)
 		writeByHand(t, &failed, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
-		if err := p.retry(&failed); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.Completed)
 		if rec, err := p.w.store.Record(ctx(), failed.ID); err != nil || strings.Contains(rec.Document, "All of it.") {
 			t.Errorf("%v; the record has the old document:\n%s", err, rec.Document)
@@ -264,41 +257,39 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 // the agent's begin again, and also in a session that an earlier agent had. It takes no prompt of that agent for this one's.
 func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 	for what, opened := range map[string]bool{"a session of its own": false, "an earlier agent's session": true} {
-		t.Run(what, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, "opencode")
-				if opened {
-					message(p, h, a, "the work of the first agent")
-					p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
-					p.stop(h, a.id, false)
-					p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
-					next := p.reopen(h, a.id)
-					p.await("the next agent", time.Minute, func() bool {
-						row, err := p.w.store.Agent(ctx(), next.ID)
-						return err == nil && row.RegisteredAt != nil && row.State == daemon.Idle
-					})
-					a = p.w.process(next.ID)
+		storyAs(t, what, func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, "opencode")
+			if opened {
+				message(p, h, a, "the work of the first agent")
+				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
+				p.stop(h, a.id, false)
+				p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
+				next := p.reopen(h, a.id)
+				p.await("the next agent", time.Minute, func() bool {
+					row, err := p.w.store.Agent(ctx(), next.ID)
+					return err == nil && row.RegisteredAt != nil && row.State == daemon.Idle
+				})
+				a = p.w.process(next.ID)
+			}
+			h.setClock(-30 * time.Second)
+			p.end(h)
+			p.wait("lets the next daemon look", 10*time.Second, 10*time.Second)
+			if n := p.row(a).LastPrompt; n != 0 {
+				t.Errorf("hook %d told of a prompt, but the agent was given none", n)
+			}
+			for range 2 {
+				a.mood.think = time.Hour
+				message(p, h, a, "one more thing")
+				if !p.await("its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Working }) {
+					t.Fatalf("the agent works, and its row is %s", p.row(a).State)
 				}
-				h.setClock(-30 * time.Second)
+				p.wait("lets the clock show the agent's begin again", time.Minute, time.Minute)
 				p.end(h)
-				p.wait("lets the next daemon look", 10*time.Second, 10*time.Second)
-				if n := p.row(a).LastPrompt; n != 0 {
-					t.Errorf("hook %d told of a prompt, but the agent was given none", n)
+				a.person("", tmux.Escape)
+				if !p.await("the end of its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Idle }) {
+					t.Fatalf("the agent's turn is over, and its row is %s", p.row(a).State)
 				}
-				for range 2 {
-					a.mood.think = time.Hour
-					message(p, h, a, "one more thing")
-					if !p.await("its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Working }) {
-						t.Fatalf("the agent works, and its row is %s", p.row(a).State)
-					}
-					p.wait("lets the clock show the agent's begin again", time.Minute, time.Minute)
-					p.end(h)
-					a.person("", tmux.Escape)
-					if !p.await("the end of its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Idle }) {
-						t.Fatalf("the agent's turn is over, and its row is %s", p.row(a).State)
-					}
-				}
-			})
+			}
 		})
 	}
 }

@@ -33,9 +33,7 @@ const installed = "# understudy hooks install wrote this file, and uninstall rem
 // typesCommand types a prompt whose hook may be held. Where the agent runs, /handoff is installed.
 func typesCommand(p *person, a *agent, prompt string) *slash {
 	path := filepath.Join(a.h.config, "commands", "handoff.md")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(installed), 0o600)); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(installed), 0o600)))
 	_, payload := a.cli.hook(a, hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(prompt))
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -86,27 +84,25 @@ func turns(p *person, a *agent) (n int) {
 // A daemon that is replaced meanwhile holds it again, and begins no second handoff. In the end the pane shows who goes on.
 func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 	for name, replaced := range map[string]bool{"one daemon": false, "two daemons": true} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				worked := turns(p, a)
-				s := typesCommand(p, a, `/handoff the "parser" isn't done; $(date) `)
-				p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
-				if replaced {
-					p.end(h)
-				}
-				done := p.reach(a, daemon.Completed)
-				if done.Mode != daemon.ModeGenerate || done.Focus != `the "parser" isn't done; $(date)` || done.Reason != handoffs.ReasonCommand || len(p.handoffs(a.id)) != 1 {
-					t.Errorf("handoff %+v", done)
-				}
-				want := "Handoff 1: the document is recorded. This session ends now, and its successor takes over"
-				if n := turns(p, a); !strings.HasPrefix(s.said, want) || n != worked {
-					t.Errorf("the person was told %q; %d turns began", s.said, n-worked)
-				}
-				p.await("the outcome in the pane", time.Minute, func() bool {
-					return strings.Contains(strings.Join(h.term.Messages(), "\n"), "Handoff 1 is done, agent 2 goes on: understudy agent attach 2")
-				})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			worked := turns(p, a)
+			s := typesCommand(p, a, `/handoff the "parser" isn't done; $(date) `)
+			p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
+			if replaced {
+				p.end(h)
+			}
+			done := p.reach(a, daemon.Completed)
+			if done.Mode != daemon.ModeGenerate || done.Focus != `the "parser" isn't done; $(date)` || done.Reason != handoffs.ReasonCommand || len(p.handoffs(a.id)) != 1 {
+				t.Errorf("handoff %+v", done)
+			}
+			want := "Handoff 1: the document is recorded. This session ends now, and its successor takes over"
+			if n := turns(p, a); !strings.HasPrefix(s.said, want) || n != worked {
+				t.Errorf("the person was told %q; %d turns began", s.said, n-worked)
+			}
+			p.await("the outcome in the pane", time.Minute, func() bool {
+				return strings.Contains(strings.Join(h.term.Messages(), "\n"), "Handoff 1 is done, agent 2 goes on: understudy agent attach 2")
 			})
 		})
 	}
@@ -116,28 +112,26 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 // begun.
 func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 	for name, down := range map[string]bool{"the daemon runs": false, "no daemon runs": true} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				worked := turns(p, a)
-				p.delayFirst(func(c *call) bool { return isCommit(c, "→ generating") }, func() time.Duration { return 10 * time.Second })
-				s := typesCommand(p, a, "/handoff the parser")
-				p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
-				if down {
-					if p.end(h); h.daemon != nil {
-						t.Error("the next daemon runs already")
-					}
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			worked := turns(p, a)
+			p.delayFirst(func(c *call) bool { return isCommit(c, "→ generating") }, func() time.Duration { return 10 * time.Second })
+			s := typesCommand(p, a, "/handoff the parser")
+			p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
+			if down {
+				if p.end(h); h.daemon != nil {
+					t.Error("the next daemon runs already")
 				}
-				s.esc(p)
-				done := p.reach(a, daemon.Cancelled)
-				if done.Error == nil || done.Error.Code != daemon.CodeCancelled || done.Error.Message != "Handoff cancelled in the agent's pane" {
-					t.Errorf("error %+v", done.Error)
-				}
-				if n := turns(p, a); n != worked || p.row(a).State != daemon.Idle {
-					t.Errorf("%d turns began, and the agent is %s", n-worked, p.row(a).State)
-				}
-			})
+			}
+			s.esc(p)
+			done := p.reach(a, daemon.Cancelled)
+			if done.Error == nil || done.Error.Code != daemon.CodeCancelled || done.Error.Message != "Handoff cancelled in the agent's pane" {
+				t.Errorf("error %+v", done.Error)
+			}
+			if n := turns(p, a); n != worked || p.row(a).State != daemon.Idle {
+				t.Errorf("%d turns began, and the agent is %s", n-worked, p.row(a).State)
+			}
 		})
 	}
 }

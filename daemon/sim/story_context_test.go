@@ -101,9 +101,7 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		if first := automatic(p, a); first.Mode != daemon.ModeAgent {
 			t.Errorf("mode %s", first.Mode)
 		}
-		if err := cancel(p, h, a); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(cancel(p, h, a))
 		p.wait("rests", time.Minute, time.Minute)
 		fill(p, h, a, 80)
 		wantHandoffs(p, a, 1) // it was handed over once
@@ -148,12 +146,8 @@ func TestHandoffThatIsRefusedIsToldOnce(t *testing.T) {
 		a := p.agent(h)
 		p.promptOnce(a)
 		p.wait("gets older", 3*time.Minute, 3*time.Minute)
-		if err := os.Remove(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md")); err != nil {
-			t.Error(err)
-		}
-		if err := h.daemon.d.Personas.Refresh(); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(os.Remove(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md")))
+		p.w.ok(h.daemon.d.Personas.Refresh())
 		fill(p, h, a, 5)
 		for _, percent := range []int64{76, 85} {
 			fill(p, h, a, percent)
@@ -171,34 +165,30 @@ func TestHandoffThatIsRefusedIsToldOnce(t *testing.T) {
 // operator is told.
 func TestCompaction(t *testing.T) {
 	for _, auto := range []bool{true, false} {
-		t.Run(fmt.Sprint("auto ", auto), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				h.daemon.d.Settings().Handoff.Auto.Enabled = auto
-				p.promptOnce(a)
-				compacts := func(refused bool) {
-					n := events(p, event.AgentCompacting)
-					a.extra = func(context.Context) bool { a.compact(); return true }
-					a.person("some work", tmux.Enter)
-					p.await("the compaction", time.Minute, func() bool { return events(p, event.AgentCompacting) == n+1 })
-					if e := eventsOf(p, event.AgentCompacting)[n]; !e.Alert || strings.Contains(strings.ReplaceAll(string(e.Payload), " ", ""), `"refused":true`) != refused {
-						t.Errorf("compaction %d, want it refused %t: alert %t, %s", n+1, refused, e.Alert, e.Payload)
-					}
+		storyAs(t, fmt.Sprint("auto ", auto), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			h.daemon.d.Settings().Handoff.Auto.Enabled = auto
+			p.promptOnce(a)
+			compacts := func(refused bool) {
+				n := events(p, event.AgentCompacting)
+				a.extra = func(context.Context) bool { a.compact(); return true }
+				a.person("some work", tmux.Enter)
+				p.await("the compaction", time.Minute, func() bool { return events(p, event.AgentCompacting) == n+1 })
+				if e := eventsOf(p, event.AgentCompacting)[n]; !e.Alert || strings.Contains(strings.ReplaceAll(string(e.Payload), " ", ""), `"refused":true`) != refused {
+					t.Errorf("compaction %d, want it refused %t: alert %t, %s", n+1, refused, e.Alert, e.Payload)
 				}
-				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
-				compacts(auto)
-				if auto {
-					if hf := automatic(p, a); hf.Mode != daemon.ModeGenerate {
-						t.Errorf("mode %s: the agent would compact before it reads an instruction", hf.Mode)
-					}
-					if err := cancel(p, h, a); err != nil {
-						t.Error(err)
-					}
+			}
+			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+			compacts(auto)
+			if auto {
+				if hf := automatic(p, a); hf.Mode != daemon.ModeGenerate {
+					t.Errorf("mode %s: the agent would compact before it reads an instruction", hf.Mode)
 				}
-				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && a.stop == nil })
-				compacts(false)
-				wantHandoffs(p, a, map[bool]int{true: 1}[auto])
-			})
+				p.w.ok(cancel(p, h, a))
+			}
+			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && a.stop == nil })
+			compacts(false)
+			wantHandoffs(p, a, map[bool]int{true: 1}[auto])
 		})
 	}
 }

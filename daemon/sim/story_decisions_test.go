@@ -13,10 +13,7 @@ import (
 
 // decide says something about a pipeline at a host's daemon. It returns the refusal, if there is one.
 func decide(p *person, h *host, id int64, do func(*pipelines.Room, context.Context, int64, pipelines.Decision) (daemon.Pipeline, error), in pipelines.Decision) error {
-	return p.ask(h, "decide", func(ctx context.Context, d *house.House) error {
-		_, err := do(d.Pipelines, ctx, id, in)
-		return err
-	})
+	return p.ask(h, "decide", func(ctx context.Context, d *house.House) error { return errorOf(do(d.Pipelines, ctx, id, in)) })
 }
 
 // TestDecisionsFromAnotherHost: what a person decides at another host's daemon counts, for the step that it is about. A rejected step fails
@@ -31,9 +28,7 @@ func TestDecisionsFromAnotherHost(t *testing.T) {
 		} {
 			wantCode(t, decide(p, far, id, do, pipelines.Decision{StepID: steps[0].ID}), "another_step")
 		}
-		if err := decide(p, far, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "the ladder is missing"}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(decide(p, far, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "the ladder is missing"}))
 		pl := p.reachStatus(id, daemon.PipelineFailed)
 		if pl.Error == nil {
 			return
@@ -46,9 +41,7 @@ func TestDecisionsFromAnotherHost(t *testing.T) {
 			t.Errorf("resumed, it still says %v, %v and %q", pl.Error, pl.Steps[1].Error, pl.Hint)
 		}
 		p.w.approved[steps[1].ID] = true
-		if err := decide(p, far, id, (*pipelines.Room).ApprovePipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "mind the gutters"}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(decide(p, far, id, (*pipelines.Room).ApprovePipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "mind the gutters"}))
 		pl = p.reachStatus(id, daemon.PipelineDone)
 		if in := pl.Steps[1].Input; !strings.HasSuffix(in, "\n\n[Approval note: mind the gutters]") {
 			t.Errorf("the approved step was given %q", in)

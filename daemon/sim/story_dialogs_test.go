@@ -19,53 +19,51 @@ import (
 func TestChoiceThroughKills(t *testing.T) {
 	for _, how := range []fault{none, crashBefore, crashAfter} {
 		for nth := 1; nth <= 6 && (how != none || nth == 1); nth++ {
-			t.Run(fmt.Sprintf("%s %d", how, nth), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					a := agentOn(p, h, "claude")
-					taken := make(chan int, 1)
-					go func() {
-						taken <- await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
-					}()
-					p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
-					acts := 0
-					inject := func(c *call) fault {
-						if !strings.HasPrefix(c.what, "Press ") && !strings.HasPrefix(c.what, "Commit agent") {
-							return none
-						}
-						if acts++; acts == nth {
-							return how
-						}
+			storyAs(t, fmt.Sprintf("%s %d", how, nth), func(t *testing.T, p *person, h *host) {
+				a := agentOn(p, h, "claude")
+				taken := make(chan int, 1)
+				go func() {
+					taken <- await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+				}()
+				p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
+				acts := 0
+				inject := func(c *call) fault {
+					if !strings.HasPrefix(c.what, "Press ") && !strings.HasPrefix(c.what, "Commit agent") {
 						return none
 					}
-					choose2(p, h, a, func() { p.w.inject = inject })
-					p.await("an end of the answer", time.Minute, func() bool {
-						in := p.row(a).DialogAnswer
-						return in == nil && acts > 0 && h.starts > 1 || in != nil && !in.Open()
-					})
+					if acts++; acts == nth {
+						return how
+					}
+					return none
+				}
+				choose2(p, h, a, func() { p.w.inject = inject })
+				p.await("an end of the answer", time.Minute, func() bool {
 					in := p.row(a).DialogAnswer
-					switch pressed := len(a.seats) > 0; {
-					case in == nil: // killed before the answer was committed: the operator was told nothing
-						if pressed || how != crashBefore || nth != 1 {
-							t.Error("nobody has answered")
-						}
-					case pressed != (in.State == daemon.DialogGone) && in.State != daemon.DialogUnknown:
-						t.Errorf("pressed %t, and the answer is %s: %s", pressed, in.State, in.Note)
-					case how == none && (in.State != daemon.DialogGone || <-taken != 1):
-						t.Errorf("the answer is %s: %s", in.State, in.Note)
-					}
-					if a.dialog == nil {
-						return
-					}
-					if in != nil { // what is not known of an answer does not keep the next one away
-						p.await("a daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
-						choose2(p, h, a, func() {})
-						if in = p.row(a).DialogAnswer; in.State != daemon.DialogGone {
-							t.Errorf("answered again, the answer is %s: %s", in.State, in.Note)
-						}
-						return
-					}
-					a.dialog.give(0)
+					return in == nil && acts > 0 && h.starts > 1 || in != nil && !in.Open()
 				})
+				in := p.row(a).DialogAnswer
+				switch pressed := len(a.seats) > 0; {
+				case in == nil: // killed before the answer was committed: the operator was told nothing
+					if pressed || how != crashBefore || nth != 1 {
+						t.Error("nobody has answered")
+					}
+				case pressed != (in.State == daemon.DialogGone) && in.State != daemon.DialogUnknown:
+					t.Errorf("pressed %t, and the answer is %s: %s", pressed, in.State, in.Note)
+				case how == none && (in.State != daemon.DialogGone || <-taken != 1):
+					t.Errorf("the answer is %s: %s", in.State, in.Note)
+				}
+				if a.dialog == nil {
+					return
+				}
+				if in != nil { // what is not known of an answer does not keep the next one away
+					p.await("a daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+					choose2(p, h, a, func() {})
+					if in = p.row(a).DialogAnswer; in.State != daemon.DialogGone {
+						t.Errorf("answered again, the answer is %s: %s", in.State, in.Note)
+					}
+					return
+				}
+				a.dialog.give(0)
 			})
 		}
 	}
@@ -75,38 +73,36 @@ func TestChoiceThroughKills(t *testing.T) {
 // there. Nothing is pressed in it, even if it comes when the answer is committed already.
 func TestChoiceOfADialogThatIsGone(t *testing.T) {
 	for _, committed := range []bool{false, true} {
-		t.Run(fmt.Sprint("committed ", committed), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, "claude")
-				ask := func(what string) {
-					await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: what, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		storyAs(t, fmt.Sprint("committed ", committed), func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, "claude")
+			ask := func(what string) {
+				await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: what, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			}
+			go func() { ask("the first"); ask("the second") }()
+			p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
+			next := func() { a.dialog.give(0) }
+			choose2(p, h, a, func() {
+				if !committed {
+					next()
+					p.wait("decides", time.Second, time.Second)
+					return
 				}
-				go func() { ask("the first"); ask("the second") }()
-				p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
-				next := func() { a.dialog.give(0) }
-				choose2(p, h, a, func() {
-					if !committed {
+				p.w.inject = func(c *call) fault {
+					if strings.HasPrefix(c.what, "Commit agent") {
+						p.w.inject = nil
 						next()
-						p.wait("decides", time.Second, time.Second)
-						return
 					}
-					p.w.inject = func(c *call) fault {
-						if strings.HasPrefix(c.what, "Commit agent") {
-							p.w.inject = nil
-							next()
-						}
-						return none
-					}
-				})
-				p.wait("looks on", 20*time.Second, 20*time.Second)
-				if d := a.dialog; d == nil || d.Detail != "the second" || !d.answered.IsZero() {
-					t.Errorf("the dialog is %+v", d)
+					return none
 				}
-				if in := p.row(a).DialogAnswer; in != nil && in.State != daemon.DialogNotPressed {
-					t.Errorf("the answer is %s: %s", in.State, in.Note)
-				}
-				a.dialog.give(0)
 			})
+			p.wait("looks on", 20*time.Second, 20*time.Second)
+			if d := a.dialog; d == nil || d.Detail != "the second" || !d.answered.IsZero() {
+				t.Errorf("the dialog is %+v", d)
+			}
+			if in := p.row(a).DialogAnswer; in != nil && in.State != daemon.DialogNotPressed {
+				t.Errorf("the answer is %s: %s", in.State, in.Note)
+			}
+			a.dialog.give(0)
 		})
 	}
 }

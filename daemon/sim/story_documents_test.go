@@ -22,18 +22,12 @@ import (
 
 // retryAs retries a handoff with choices.
 func retryAs(p *person, h *daemon.Handoff, in handoffs.Retry) error {
-	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RetryHandoff(ctx, h.ID, in)
-		return err
-	})
+	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.RetryHandoff(ctx, h.ID, in)) })
 }
 
 // cancel cancels an agent's handoff.
 func cancel(p *person, h *host, a *agent) error {
-	return p.ask(h, "cancel", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.CancelHandoff(ctx, a.id, 0)
-		return err
-	})
+	return p.ask(h, "cancel", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, a.id, 0)) })
 }
 
 // write writes a good document of a handoff in place of its agent.
@@ -103,44 +97,38 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			if code == "context_unwritable" && then != "right" {
 				continue // the document is good
 			}
-			t.Run(fmt.Sprint(code, " ", then), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					a := p.agent(h)
-					p.promptOnce(a)
-					p.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
-						if err := spoil(p.handoffs(a.id)[0].FilePath); err != nil {
-							t.Error(err)
-						}
-						return 0
-					})
-					bad := p.request(h, a, daemon.Failed)
-					wantFailure(p, t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
-					want, in := []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindExit}, handoffs.Retry{}
-					switch then {
-					case "right":
-						turn(p, a) // a document that is older than its end would be outdated
-						p.wait("thinks", time.Second, time.Second)
-						p.write(a, &bad)
-						want = slices.Insert(want, 1, daemon.KindMessage)
-					case string(daemon.ModeAgent):
-						want = slices.Insert(want, 0, daemon.KindInstruction)
-					default:
-						in.Mode = daemon.ModeGenerate
-					}
-					if err := retryAs(p, &bad, in); err != nil {
-						t.Error(err)
-					}
-					done := p.reach(a, daemon.Completed)
-					if got := kinds(p, a); !slices.Equal(got, want) || done.Error != nil {
-						t.Errorf("the agent was typed %v, want %v; %+v", got, want, done.Error)
-					}
-					if anew := then == string(daemon.ModeAgent); done.FilePath != bad.FilePath || (done.Ref != bad.Ref) != anew {
-						t.Errorf("document %s with ref %s, before %s with %s", done.FilePath, done.Ref, bad.FilePath, bad.Ref)
-					}
-					if _, err := os.Lstat(strings.TrimSuffix(bad.FilePath, ".md") + ".aside.md"); (err == nil) != (then != "right" && code != data.DocumentMissing) {
-						t.Errorf("the document that was refused: %v", err)
-					}
+			storyAs(t, fmt.Sprint(code, " ", then), func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.promptOnce(a)
+				p.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
+					p.w.ok(spoil(p.handoffs(a.id)[0].FilePath))
+					return 0
 				})
+				bad := p.request(h, a, daemon.Failed)
+				wantFailure(p, t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
+				want, in := []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindExit}, handoffs.Retry{}
+				switch then {
+				case "right":
+					turn(p, a) // a document that is older than its end would be outdated
+					p.wait("thinks", time.Second, time.Second)
+					p.write(a, &bad)
+					want = slices.Insert(want, 1, daemon.KindMessage)
+				case string(daemon.ModeAgent):
+					want = slices.Insert(want, 0, daemon.KindInstruction)
+				default:
+					in.Mode = daemon.ModeGenerate
+				}
+				p.w.ok(retryAs(p, &bad, in))
+				done := p.reach(a, daemon.Completed)
+				if got := kinds(p, a); !slices.Equal(got, want) || done.Error != nil {
+					t.Errorf("the agent was typed %v, want %v; %+v", got, want, done.Error)
+				}
+				if anew := then == string(daemon.ModeAgent); done.FilePath != bad.FilePath || (done.Ref != bad.Ref) != anew {
+					t.Errorf("document %s with ref %s, before %s with %s", done.FilePath, done.Ref, bad.FilePath, bad.Ref)
+				}
+				if _, err := os.Lstat(strings.TrimSuffix(bad.FilePath, ".md") + ".aside.md"); (err == nil) != (then != "right" && code != data.DocumentMissing) {
+					t.Errorf("the document that was refused: %v", err)
+				}
 			})
 		}
 	}
@@ -159,33 +147,27 @@ func TestCopiesThatFail(t *testing.T) {
 		"an error": {"", "API Error: 529 overloaded", 0, "generation_failed", "Handoff failed: API Error: 529 overloaded"},
 		"hangs":    {"", "", time.Hour, "document_timeout", "Handoff failed: the document was not generated in time (document_timeout 1m30s)"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				a.copied = func(string) (string, string) { return c.text, c.failure }
-				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
-				p.requestHandoff(h, a, daemon.ModeGenerate)
-				bad := p.reach(a, daemon.Failed)
-				wantFailure(p, t, &bad, daemon.Generating, c.code, "`--mode agent`")
-				if bad.Error.Message != c.message || len(kinds(p, a)) != 0 {
-					t.Errorf("it failed with %q; the agent was typed %v", bad.Error.Message, kinds(p, a))
-				}
-				p.w.born = func(next *agent) { p.w.born, next.undead = nil, true; next.end("died", 1) }
-				if err := retryAs(p, &bad, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
-					t.Error(err)
-				}
-				p.await("the end of the successor", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Phase == daemon.Failed })
-				again := p.handoffs(a.id)[0]
-				if again.RecordedAt == nil || again.Mode != daemon.ModeAgent {
-					t.Errorf("%+v", again)
-				}
-				wantCode(t, retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
-				if err := retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
-					t.Error(err)
-				}
-				p.reach(a, daemon.Completed)
-			})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			a.copied = func(string) (string, string) { return c.text, c.failure }
+			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
+			p.requestHandoff(h, a, daemon.ModeGenerate)
+			bad := p.reach(a, daemon.Failed)
+			wantFailure(p, t, &bad, daemon.Generating, c.code, "`--mode agent`")
+			if bad.Error.Message != c.message || len(kinds(p, a)) != 0 {
+				t.Errorf("it failed with %q; the agent was typed %v", bad.Error.Message, kinds(p, a))
+			}
+			p.w.born = func(next *agent) { p.w.born, next.undead = nil, true; next.end("died", 1) }
+			p.w.ok(retryAs(p, &bad, handoffs.Retry{Mode: daemon.ModeAgent}))
+			p.await("the end of the successor", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Phase == daemon.Failed })
+			again := p.handoffs(a.id)[0]
+			if again.RecordedAt == nil || again.Mode != daemon.ModeAgent {
+				t.Errorf("%+v", again)
+			}
+			wantCode(t, retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
+			p.w.ok(retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeAgent}))
+			p.reach(a, daemon.Completed)
 		})
 	}
 }
@@ -194,39 +176,37 @@ func TestCopiesThatFail(t *testing.T) {
 // did, and the Stop of that turn is not answered. A retry instructs the agent anew.
 func TestTurnThatDoesNotEnd(t *testing.T) {
 	for _, asks := range []bool{false, true} {
-		t.Run(fmt.Sprint("asks ", asks), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				over := false
-				a.extra = func(ctx context.Context) bool {
-					if asks {
-						return a.permission(ctx)
-					}
-					for !over {
-						a.do("goes on", time.Second, time.Second)
-					}
-					return true
-				}
-				a.person("some work", tmux.Enter)
-				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working || a.dialog != nil })
-				bad := p.request(h, a, daemon.Failed)
-				says := "the agent is in a turn"
+		storyAs(t, fmt.Sprint("asks ", asks), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			over := false
+			a.extra = func(ctx context.Context) bool {
 				if asks {
-					says = "Do you want to proceed?"
+					return a.permission(ctx)
 				}
-				wantFailure(p, t, &bad, daemon.Instructing, "busy_timeout", "2m0s", says)
-				if told := eventsOf(p, event.HandoffWaiting); asks != slices.ContainsFunc(told, func(e event.Event) bool { return e.Alert && strings.Contains(e.Words(), "a dialog is open") }) {
-					t.Errorf("told that the handoff waits: %+v", told)
+				for !over {
+					a.do("goes on", time.Second, time.Second)
 				}
-				if over = true; asks {
-					a.person("", tmux.Enter)
-				}
-				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-				if len(a.given) != 1 {
-					t.Errorf("the agent was given %q", a.given)
-				}
-				p.retryToEnd(a)
-			})
+				return true
+			}
+			a.person("some work", tmux.Enter)
+			p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working || a.dialog != nil })
+			bad := p.request(h, a, daemon.Failed)
+			says := "the agent is in a turn"
+			if asks {
+				says = "Do you want to proceed?"
+			}
+			wantFailure(p, t, &bad, daemon.Instructing, "busy_timeout", "2m0s", says)
+			if told := eventsOf(p, event.HandoffWaiting); asks != slices.ContainsFunc(told, func(e event.Event) bool { return e.Alert && strings.Contains(e.Words(), "a dialog is open") }) {
+				t.Errorf("told that the handoff waits: %+v", told)
+			}
+			if over = true; asks {
+				a.person("", tmux.Enter)
+			}
+			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+			if len(a.given) != 1 {
+				t.Errorf("the agent was given %q", a.given)
+			}
+			p.retryToEnd(a)
 		})
 	}
 }
@@ -251,46 +231,42 @@ func TestDocumentWithoutAStop(t *testing.T) {
 // handoff has a document of its own. After the record the cancellation is refused.
 func TestCancelledHandoff(t *testing.T) {
 	for _, in := range []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.ShuttingDown} {
-		t.Run(string(in), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				a.mood.think = 20 * time.Second
-				a.person("some work", tmux.Enter)
-				p.await("its turn", time.Minute, func() bool { return a.stop != nil })
-				mode := daemon.ModeAgent
-				copied := 0
-				if in == daemon.Generating {
-					mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
-					p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
-					p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
-				}
-				p.requestHandoff(h, a, mode)
-				first := p.reach(a, in)
-				if in == daemon.ShuttingDown {
-					wantCode(t, cancel(p, h, a), "handoff_recorded")
-					p.reach(a, daemon.Completed)
-					return
-				}
-				if in == daemon.Generating {
-					p.wait("lets it begin", 5*time.Second, 5*time.Second)
-				}
-				if err := cancel(p, h, a); err != nil {
-					t.Error(err)
-				}
-				wantCode(t, cancel(p, h, a), "handoff_ended")
-				wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_not_failed")
-				p.wait("looks on", 2*time.Minute, 2*time.Minute)
-				got := p.handoffs(a.id)[0]
-				if got.Phase != daemon.Cancelled || got.RecordedAt != nil || got.Error.Message != "Handoff cancelled" || got.Error.Phase != in || p.row(a).State != daemon.Idle {
-					t.Errorf("handoff %d is %s (%+v), and the agent is %s", got.ID, got.Phase, got.Error, p.row(a).State)
-				}
-				if given := len(a.given) - 1; given != map[daemon.Phase]int{daemon.AwaitingDocument: 1}[in] || copied != 0 {
-					t.Errorf("the agent was given %q; %d copies have written", a.given, copied)
-				}
-				if done := p.request(h, a, daemon.Completed); done.ID == first.ID || done.FilePath == first.FilePath || done.Ref == first.Ref {
-					t.Errorf("after handoff %+v: %+v", first, done)
-				}
-			})
+		storyAs(t, string(in), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			a.mood.think = 20 * time.Second
+			a.person("some work", tmux.Enter)
+			p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+			mode := daemon.ModeAgent
+			copied := 0
+			if in == daemon.Generating {
+				mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
+				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+			}
+			p.requestHandoff(h, a, mode)
+			first := p.reach(a, in)
+			if in == daemon.ShuttingDown {
+				wantCode(t, cancel(p, h, a), "handoff_recorded")
+				p.reach(a, daemon.Completed)
+				return
+			}
+			if in == daemon.Generating {
+				p.wait("lets it begin", 5*time.Second, 5*time.Second)
+			}
+			p.w.ok(cancel(p, h, a))
+			wantCode(t, cancel(p, h, a), "handoff_ended")
+			wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_not_failed")
+			p.wait("looks on", 2*time.Minute, 2*time.Minute)
+			got := p.handoffs(a.id)[0]
+			if got.Phase != daemon.Cancelled || got.RecordedAt != nil || got.Error.Message != "Handoff cancelled" || got.Error.Phase != in || p.row(a).State != daemon.Idle {
+				t.Errorf("handoff %d is %s (%+v), and the agent is %s", got.ID, got.Phase, got.Error, p.row(a).State)
+			}
+			if given := len(a.given) - 1; given != map[daemon.Phase]int{daemon.AwaitingDocument: 1}[in] || copied != 0 {
+				t.Errorf("the agent was given %q; %d copies have written", a.given, copied)
+			}
+			if done := p.request(h, a, daemon.Completed); done.ID == first.ID || done.FilePath == first.FilePath || done.Ref == first.Ref {
+				t.Errorf("after handoff %+v: %+v", first, done)
+			}
 		})
 	}
 }

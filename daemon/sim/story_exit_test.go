@@ -60,29 +60,27 @@ func TestPromptBehindExit(t *testing.T) {
 // would press Enter again; the daemon knows its screen, or does not. The daemon does not end that turn. Every run checks that.
 func TestPromptRightBeforeExit(t *testing.T) {
 	for name, after := range map[string]time.Duration{"read at once": 0, "read late": time.Second, "by echo": 0} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(_ *testing.T, p *person, h *host) {
-				p.w.born = func(a *agent) { a.frame.Strange = name == "by echo" }
-				a := p.agent(h)
-				a.mood.hands, a.mood.think = 0, 20*time.Second
-				var typed time.Time
-				p.w.delay = func(c *call) time.Duration {
-					switch {
-					case typed.IsZero() && strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit"):
-						typed, a.frozen = time.Now(), time.Now().Add(time.Hour)
-						a.person("one more thing", tmux.Enter)
-					case !a.frozen.IsZero() && time.Since(typed) >= after && strings.HasPrefix(c.what, "Look "):
-						a.frozen = time.Time{}
-						a.press()
-					case c.what == "wakes":
-						return 30 * time.Millisecond
-					}
-					return 0
+		storyAs(t, name, func(_ *testing.T, p *person, h *host) {
+			p.w.born = func(a *agent) { a.frame.Strange = name == "by echo" }
+			a := p.agent(h)
+			a.mood.hands, a.mood.think = 0, 20*time.Second
+			var typed time.Time
+			p.w.delay = func(c *call) time.Duration {
+				switch {
+				case typed.IsZero() && strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit"):
+					typed, a.frozen = time.Now(), time.Now().Add(time.Hour)
+					a.person("one more thing", tmux.Enter)
+				case !a.frozen.IsZero() && time.Since(typed) >= after && strings.HasPrefix(c.what, "Look "):
+					a.frozen = time.Time{}
+					a.press()
+				case c.what == "wakes":
+					return 30 * time.Millisecond
 				}
-				p.request(h, a, daemon.ShuttingDown)
-				p.awaitQuestion(a, 2*time.Minute)
-				p.retryToEnd(a)
-			})
+				return 0
+			}
+			p.request(h, a, daemon.ShuttingDown)
+			p.awaitQuestion(a, 2*time.Minute)
+			p.retryToEnd(a)
 		})
 	}
 }
@@ -131,32 +129,30 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 // session just then. The server's own answer keeps the agent alive, also if the clock was set back by then.
 func TestServerRefusesTheExit(t *testing.T) {
 	for _, by := range []time.Duration{0, -time.Hour} {
-		t.Run(by.String(), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, "opencode")
-				blind := func(c *call) fault {
-					if strings.HasPrefix(c.what, "GET session") {
-						return failed
-					}
-					return none
+		storyAs(t, by.String(), func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, "opencode")
+			blind := func(c *call) fault {
+				if strings.HasPrefix(c.what, "GET session") {
+					return failed
 				}
-				p.delayFirst(func(c *call) bool { return strings.Contains(c.what, `rung "exit"`) }, func() time.Duration {
-					p.w.inject = blind
-					h.setClock(by)
-					a.person("one more thing", tmux.Enter)
-					return 5 * time.Second
-				})
-				p.request(h, a, daemon.ShuttingDown)
-				p.awaitQuestion(a, 5*time.Minute)
-				p.wait("waits", 5*time.Minute, 5*time.Minute)
-				if a.dead {
-					t.Error("the agent was ended")
-				}
-				before := p.row(a).LastPrompt
-				p.w.inject = nil
-				p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
-				p.retryToEnd(a)
+				return none
+			}
+			p.delayFirst(func(c *call) bool { return strings.Contains(c.what, `rung "exit"`) }, func() time.Duration {
+				p.w.inject = blind
+				h.setClock(by)
+				a.person("one more thing", tmux.Enter)
+				return 5 * time.Second
 			})
+			p.request(h, a, daemon.ShuttingDown)
+			p.awaitQuestion(a, 5*time.Minute)
+			p.wait("waits", 5*time.Minute, 5*time.Minute)
+			if a.dead {
+				t.Error("the agent was ended")
+			}
+			before := p.row(a).LastPrompt
+			p.w.inject = nil
+			p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
+			p.retryToEnd(a)
 		})
 	}
 }
@@ -205,24 +201,22 @@ func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 // together only then. The daemon presses no Enter, which would make one prompt of them, and ends the agent with a signal.
 func TestExitBehindATextThatCameFirst(t *testing.T) {
 	for _, runtime := range []string{"claude", "codex"} {
-		t.Run(runtime, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, runtime)
-				p.promptOnce(a)
-				p.delayFirst(func(c *call) bool {
-					return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)
-				}, func() time.Duration {
-					a.person("half a thought ")
-					return 0
-				})
-				p.stop(h, a.id, false)
-				p.poll("its end", func() bool { row := p.row(a); return !row.Active() })
-				for _, text := range a.given {
-					if strings.Contains(text, "half a thought") {
-						t.Errorf("the agent was given %q", text)
-					}
-				}
+		storyAs(t, runtime, func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, runtime)
+			p.promptOnce(a)
+			p.delayFirst(func(c *call) bool {
+				return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)
+			}, func() time.Duration {
+				a.person("half a thought ")
+				return 0
 			})
+			p.stop(h, a.id, false)
+			p.poll("its end", func() bool { row := p.row(a); return !row.Active() })
+			for _, text := range a.given {
+				if strings.Contains(text, "half a thought") {
+					t.Errorf("the agent was given %q", text)
+				}
+			}
 		})
 	}
 }

@@ -41,20 +41,14 @@ func TestPromptUnderExit(t *testing.T) {
 func TestCancelWhileTyping(t *testing.T) {
 	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.w.after = func(what string) {
-			if strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ") {
-				p.w.after = nil
-				h.daemon.frozen = time.Now().Add(20 * time.Second)
-			}
-		}
+		p.afterFirst(func(what string) bool {
+			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ")
+		}, func() {
+			h.daemon.frozen = time.Now().Add(20 * time.Second)
+		})
 		p.requestHandoff(p.w.hosts[1], a, "")
 		p.await("the daemon to freeze", time.Minute, func() bool { return !h.daemon.frozen.IsZero() })
-		if err := p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.CancelHandoff(ctx, a.id, 0)
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, a.id, 0)) }))
 		p.wait("waits", time.Minute, time.Minute)
 		if len(a.pending) > 0 || !a.documentAt.IsZero() {
 			t.Error("the daemon typed the instruction of a cancelled handoff")
@@ -81,12 +75,9 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 			row, err := p.w.store.Agent(ctx(), id)
 			return err == nil && row.RegisteredAt != nil
 		})
-		if err := p.ask(h, "assign a persona from the other host", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.AssignPersona(ctx, id, personaSlugs[0])
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(h, "assign a persona from the other host", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.AssignPersona(ctx, id, personaSlugs[0]))
+		}))
 		list, err := p.w.store.Deliveries(ctx(), id, 0, 10)
 		if err != nil || len(list) == 0 {
 			t.Errorf("no skill for the agent: %v", err)
@@ -101,13 +92,7 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 // TestSpawnAnswerLost: tmux makes a pane but reports a failure. The daemon finds the pane and takes it for the agent's.
 func TestSpawnAnswerLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "Spawn") {
-				p.w.inject = nil
-				return lostAnswer
-			}
-			return none
-		}
+		p.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
 		if a := p.agent(h); a == nil || p.row(a).EndedAt != nil {
 			t.Error("the agent runs, but its row has ended")
 		}
@@ -118,34 +103,32 @@ func TestSpawnAnswerLost(t *testing.T) {
 // pane. The daemon does not start the agent a second time, even if the agent's first hook was lost.
 func TestServerEndsWhileLaunched(t *testing.T) {
 	for _, lost := range []string{"", hooks.SessionStart} {
-		t.Run("without "+lost, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.inject = func(c *call) fault {
-					if c.kind == sending && lost != "" && isHook(c.own, lost) {
-						return lostHook
-					}
-					if !strings.Contains(c.what, "agent_started") {
-						return none
-					}
-					if row, err := p.w.store.Agent(ctx(), 1); err == nil && row.LastHook > 0 {
-						p.w.inject = nil
-						h.term.die()
-					}
-					return failed
+		storyAs(t, "without "+lost, func(t *testing.T, p *person, h *host) {
+			p.w.inject = func(c *call) fault {
+				if c.kind == sending && lost != "" && isHook(c.own, lost) {
+					return lostHook
 				}
-				p.start(h)
-				p.await("its process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].ready })
-				if lost != "" {
-					p.w.agents[0].person("some work", tmux.Enter)
+				if !strings.Contains(c.what, "agent_started") {
+					return none
 				}
-				p.await("the end", time.Minute, func() bool {
-					row, err := p.w.store.Agent(ctx(), 1)
-					return err == nil && row.EndedAt != nil
-				})
-				if len(p.w.agents) != 1 {
-					t.Errorf("the agent was started %d times", len(p.w.agents))
+				if row, err := p.w.store.Agent(ctx(), 1); err == nil && row.LastHook > 0 {
+					p.w.inject = nil
+					h.term.die()
 				}
+				return failed
+			}
+			p.start(h)
+			p.await("its process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].ready })
+			if lost != "" {
+				p.w.agents[0].person("some work", tmux.Enter)
+			}
+			p.await("the end", time.Minute, func() bool {
+				row, err := p.w.store.Agent(ctx(), 1)
+				return err == nil && row.EndedAt != nil
 			})
+			if len(p.w.agents) != 1 {
+				t.Errorf("the agent was started %d times", len(p.w.agents))
+			}
 		})
 	}
 }
@@ -154,18 +137,16 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 // handed over like any other, idle or busy.
 func TestHooksAreRunTwice(t *testing.T) {
 	for _, busy := range []bool{false, true} {
-		t.Run(fmt.Sprintf("busy %t", busy), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				h.twice = true
-				a := p.agent(h)
-				p.promptOnce(a)
-				if busy {
-					a.mood.think = 20 * time.Second
-					a.person("more work", tmux.Enter)
-					p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-				}
-				p.request(h, a, daemon.Completed)
-			})
+		storyAs(t, fmt.Sprintf("busy %t", busy), func(t *testing.T, p *person, h *host) {
+			h.twice = true
+			a := p.agent(h)
+			p.promptOnce(a)
+			if busy {
+				a.mood.think = 20 * time.Second
+				a.person("more work", tmux.Enter)
+				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+			}
+			p.request(h, a, daemon.Completed)
 		})
 	}
 }
@@ -202,9 +183,7 @@ func TestWorkWithoutASessionStart(t *testing.T) {
 		p.wait("waits", time.Second, time.Second)
 		p.request(h, a, daemon.ShuttingDown)
 		p.awaitQuestion(a, 5*time.Minute)
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			p.w.fail("%v", err)
-		}
+		p.w.ok(p.retry(&p.handoffs(a.id)[0]))
 		p.wait("waits", time.Second, time.Second)
 		a.person("and another", tmux.Enter) // its Stop is answered with the instruction: nothing is typed to an agent that has not registered
 		p.reach(a, daemon.Completed)

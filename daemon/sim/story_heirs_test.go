@@ -19,12 +19,9 @@ import (
 // share requests a handoff of an agent to heirs, and waits until it is in a phase.
 func share(p *person, h *host, a *agent, in handoffs.HandoffRequest, until daemon.Phase) daemon.Handoff {
 	in.Force = true
-	if err := p.ask(h, "share", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, a.id, in)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "share", func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, in))
+	}))
 	return p.reach(a, until)
 }
 
@@ -72,12 +69,8 @@ func TestAnotherPersonaTakesOver(t *testing.T) {
 func TestHeirIsLaunchedAsItself(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		skill := filepath.Join(h.dir.Persona(personaSlugs[1]), "skill.md")
-		if err := os.WriteFile(skill, []byte("---\nname: kim\ndescription: tests\nmodel: opus\n---\nYou test.\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.daemon.d.Personas.Refresh(); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(os.WriteFile(skill, []byte("---\nname: kim\ndescription: tests\nmodel: opus\n---\nYou test.\n"), 0o600))
+		p.w.ok(h.daemon.d.Personas.Refresh())
 		a := p.agent(h)
 		in := heirs(personaSlugs[1], personaSlugs[0])
 		in.Keep, in.Heirs[0].PermissionMode = true, "plan"
@@ -150,12 +143,9 @@ func TestKeptAgentHandsOverAgain(t *testing.T) {
 func TestWorkBesideTheHeirs(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.w.after = func(what string) {
-			if strings.Contains(what, "→ briefing_heirs") {
-				p.w.after = nil
-				a.person("Look at the barn", tmux.Enter)
-			}
-		}
+		p.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
+			a.person("Look at the barn", tmux.Enter)
+		})
 		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
@@ -169,12 +159,9 @@ func TestWorkBesideTheHeirs(t *testing.T) {
 func TestHeirsWithoutTheOutgoingAgent(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.w.after = func(what string) {
-			if strings.Contains(what, "→ briefing_heirs") {
-				p.w.after = nil
-				a.signal(syscall.SIGKILL)
-			}
-		}
+		p.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
+			a.signal(syscall.SIGKILL)
+		})
 		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
 	})
 }
@@ -246,23 +233,21 @@ func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
 func TestCrashWhileHeirsAreBriefed(t *testing.T) {
 	for _, f := range []fault{crashBefore, crashAfter} {
 		for at := range 40 {
-			t.Run(fmt.Sprint(f, " ", at), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					a := p.agent(h)
-					n, began := 0, false
-					p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
-					p.w.inject = func(c *call) fault {
-						if !began || c.own.host == nil || c.kind != writing && c.kind != typing {
-							return none
-						}
-						n++
-						if n == at+1 {
-							return f
-						}
+			storyAs(t, fmt.Sprint(f, " ", at), func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				n, began := 0, false
+				p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
+				p.w.inject = func(c *call) fault {
+					if !began || c.own.host == nil || c.kind != writing && c.kind != typing {
 						return none
 					}
-					share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
-				})
+					n++
+					if n == at+1 {
+						return f
+					}
+					return none
+				}
+				share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
 			})
 		}
 	}

@@ -71,12 +71,9 @@ func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
 			t.Error(err)
 		}
 		p.await("the prompt", time.Minute, func() bool { return p.row(a).Asked == "say help; $HOME" })
-		if err := p.ask(h, "end keys", func(ctx context.Context, d *house.House) error {
-			_, err := d.Dialogs.EndKeys(ctx, a.id, s, dialogs.KeysRequest{})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(h, "end keys", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Dialogs.EndKeys(ctx, a.id, s, dialogs.KeysRequest{}))
+		}))
 		awaitKeysOff(p, a, 1, "the page turned it off; 16 keys")
 		_, err = typeKeys(p, a, s, 5, "x")
 		wantCode(t, err, daemon.CodeKeysOff)

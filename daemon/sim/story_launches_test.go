@@ -59,9 +59,7 @@ func TestStartedAsChosen(t *testing.T) {
 		var launched [][]string
 		p.w.born = func(a *agent) {
 			var file hooks.LaunchFile
-			if err := json.Unmarshal([]byte(mustRead(a.file)), &file); err != nil {
-				t.Error(err)
-			}
+			p.w.ok(json.Unmarshal([]byte(mustRead(a.file)), &file))
 			launched = append(launched, file.Argv)
 		}
 		id, err := startWith(p, h, agents.NewAgent{Persona: personaSlugs[0], Model: "opus", PermissionMode: "plan", Args: []string{"--add-dir", "/tmp", "--verbose"}})
@@ -89,8 +87,7 @@ func TestPersonaWhileItStarts(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		assign := func(id int64) error {
 			return p.ask(h, "assign a persona", func(ctx context.Context, d *house.House) error {
-				_, err := d.Daemon.AssignPersona(ctx, id, personaSlugs[0])
-				return err
+				return errorOf(d.Daemon.AssignPersona(ctx, id, personaSlugs[0]))
 			})
 		}
 		p.w.born = func(a *agent) { a.mood.start = 0; a.frozen = time.Now().Add(10 * time.Second) }
@@ -117,12 +114,7 @@ func TestPersonaWhileItStarts(t *testing.T) {
 // TestLaunchThatFails: tmux makes no pane. The agent ends with the reason, and what held its secret is gone.
 func TestLaunchThatFails(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "Spawn") {
-				return failed
-			}
-			return none
-		}
+		p.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
 		id := p.start(h)
 		p.await("its end", 5*time.Minute, func() bool { row, _ := p.w.store.Agent(ctx(), id); return row.EndedAt != nil })
 		if row, _ := p.w.store.Agent(ctx(), id); !strings.Contains(*row.EndReason, errTerminal.Error()) {
@@ -168,20 +160,18 @@ func TestDialogBeforeASession(t *testing.T) {
 // a turn died, however its program exited.
 func TestProgramThatIsLeft(t *testing.T) {
 	for _, works := range []bool{false, true} {
-		t.Run(fmt.Sprint("in a turn: ", works), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, "opencode")
-				if works {
-					a.mood.think = time.Hour
-					message(p, h, a, "a long one")
-					p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-				}
-				a.end("left", 0)
-				p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
-				if row := p.row(a); row.Died() != works || !works && *row.EndReason != "exited" {
-					t.Errorf("it ended by %q, died: %t", *row.EndReason, row.Died())
-				}
-			})
+		storyAs(t, fmt.Sprint("in a turn: ", works), func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, "opencode")
+			if works {
+				a.mood.think = time.Hour
+				message(p, h, a, "a long one")
+				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+			}
+			a.end("left", 0)
+			p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+			if row := p.row(a); row.Died() != works || !works && *row.EndReason != "exited" {
+				t.Errorf("it ended by %q, died: %t", *row.EndReason, row.Died())
+			}
 		})
 	}
 }

@@ -45,37 +45,35 @@ func TestWaitForTheReset(t *testing.T) {
 	for name, c := range map[string]struct{ itself, ends bool }{
 		"prompted": {}, "the daemon ends": {ends: true}, "by itself": {itself: true}, "by itself under no daemon": {true, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				onLimit(p, h, daemon.LimitWait)
-				a := p.agent(h)
-				l := hits(p, a, 2*time.Minute)
-				a.person("some work", tmux.Enter)
-				row := decided(p, a)
-				if l := row.Limit; l.Kind != daemon.LimitUsage || l.Do != daemon.LimitWait || l.By != daemon.LimitByPolicy || row.LimitedUntil == nil || !l.Until.Equal(*row.LimitedUntil) {
-					t.Errorf("limit %+v until %v", l, row.LimitedUntil)
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			onLimit(p, h, daemon.LimitWait)
+			a := p.agent(h)
+			l := hits(p, a, 2*time.Minute)
+			a.person("some work", tmux.Enter)
+			row := decided(p, a)
+			if l := row.Limit; l.Kind != daemon.LimitUsage || l.Do != daemon.LimitWait || l.By != daemon.LimitByPolicy || row.LimitedUntil == nil || !l.Until.Equal(*row.LimitedUntil) {
+				t.Errorf("limit %+v until %v", l, row.LimitedUntil)
+			}
+			if c.itself {
+				p.w.employEndless("the runtime", func(*person) { resume(a, l, time.Until(row.LimitedUntil.Add(80*time.Second))) })
+			}
+			if c.ends {
+				p.w.employEndless("somebody", func(p *person) {
+					p.await("the reset", time.Hour, func() bool { return time.Now().After(l.over.Add(75 * time.Second)) })
+					p.end(h)
+				})
+			}
+			if !c.itself {
+				p.await("the time in which the runtime may go on", time.Hour, func() bool { return time.Now().After(row.LimitedUntil.Add(4 * time.Minute)) })
+				if n := p.w.goOns(a.id); n != 0 {
+					t.Errorf("%d prompts before the runtime had its time to go on by itself", n)
 				}
-				if c.itself {
-					p.w.employEndless("the runtime", func(*person) { resume(a, l, time.Until(row.LimitedUntil.Add(80*time.Second))) })
-				}
-				if c.ends {
-					p.w.employEndless("somebody", func(p *person) {
-						p.await("the reset", time.Hour, func() bool { return time.Now().After(l.over.Add(75 * time.Second)) })
-						p.end(h)
-					})
-				}
-				if !c.itself {
-					p.await("the time in which the runtime may go on", time.Hour, func() bool { return time.Now().After(row.LimitedUntil.Add(4 * time.Minute)) })
-					if n := p.w.goOns(a.id); n != 0 {
-						t.Errorf("%d prompts before the runtime had its time to go on by itself", n)
-					}
-				}
-				p.await("a good turn", 20*time.Minute, func() bool { row = p.row(a); return row.State == daemon.Idle && row.Limit == nil })
-				p.wait("looks on", 8*time.Minute, 8*time.Minute)
-				if n, want := p.w.goOns(a.id), map[bool]int{false: 1, true: 0}[c.itself]; n != want || row.Trouble != nil || row.LimitedUntil != nil {
-					t.Errorf("prompted %d times, want %d; in trouble %+v", n, want, row.Trouble)
-				}
-			})
+			}
+			p.await("a good turn", 20*time.Minute, func() bool { row = p.row(a); return row.State == daemon.Idle && row.Limit == nil })
+			p.wait("looks on", 8*time.Minute, 8*time.Minute)
+			if n, want := p.w.goOns(a.id), map[bool]int{false: 1, true: 0}[c.itself]; n != want || row.Trouble != nil || row.LimitedUntil != nil {
+				t.Errorf("prompted %d times, want %d; in trouble %+v", n, want, row.Trouble)
+			}
 		})
 	}
 }
@@ -175,10 +173,7 @@ func TestStepWaitsForAReset(t *testing.T) {
 
 // decideLimit says what a person decides about an agent's limit.
 func decideLimit(p *person, h *host, a *agent, in room.LimitDecision) error {
-	return p.ask(h, "decide about its limit", func(ctx context.Context, d *house.House) error {
-		_, err := d.Limits.DecideLimit(ctx, a.id, in)
-		return err
-	})
+	return p.ask(h, "decide about its limit", func(ctx context.Context, d *house.House) error { return errorOf(d.Limits.DecideLimit(ctx, a.id, in)) })
 }
 
 // reachContext has the window of an agent be full, after a turn.
@@ -194,28 +189,26 @@ func reachContext(p *person, a *agent) {
 // the daemon does, which says so. The successor works on the fallback.
 func TestLimitIsHandedOver(t *testing.T) {
 	for _, writer := range []daemon.Writer{daemon.WrittenByFallback, daemon.WrittenByDaemon} {
-		t.Run(string(writer), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				onLimit(p, h, daemon.LimitHandOver)
-				a := p.agent(h)
-				p.promptOnce(a)
-				if writer == daemon.WrittenByDaemon {
-					a.copied = func(string) (string, string) { return "", "529 overloaded" }
-				}
-				hits(p, a, time.Hour)
-				a.person("Speed them up", tmux.Enter)
-				p.await("a handoff", time.Minute, func() bool { l := p.row(a).Limit; return l != nil && l.HandoffID != nil })
-				done := p.reach(a, daemon.Completed)
-				if done.Reason != daemon.ReasonLimit || done.Mode != daemon.ModeTranscript || done.WrittenBy != writer || done.Degraded != (writer == daemon.WrittenByDaemon) || len(done.Warnings) == 0 {
-					t.Errorf("the handoff is %+v", done)
-				}
-				if next, err := p.w.store.Agent(ctx(), *done.SuccessorID); err != nil || next.Runtime != fallback || *next.Persona != personaSlugs[0] {
-					t.Errorf("its successor is on %s as %v, %v", next.Runtime, next.Persona, err)
-				}
-				if doc := mustRead(done.FilePath); writer == daemon.WrittenByDaemon && (!strings.Contains(doc, "529 overloaded") || !strings.Contains(doc, "\n> Speed them up\n") || !strings.Contains(done.Warnings[0], "nobody has judged it")) {
-					t.Errorf("the document is %q: %q", doc, done.Warnings)
-				}
-			})
+		storyAs(t, string(writer), func(t *testing.T, p *person, h *host) {
+			onLimit(p, h, daemon.LimitHandOver)
+			a := p.agent(h)
+			p.promptOnce(a)
+			if writer == daemon.WrittenByDaemon {
+				a.copied = func(string) (string, string) { return "", "529 overloaded" }
+			}
+			hits(p, a, time.Hour)
+			a.person("Speed them up", tmux.Enter)
+			p.await("a handoff", time.Minute, func() bool { l := p.row(a).Limit; return l != nil && l.HandoffID != nil })
+			done := p.reach(a, daemon.Completed)
+			if done.Reason != daemon.ReasonLimit || done.Mode != daemon.ModeTranscript || done.WrittenBy != writer || done.Degraded != (writer == daemon.WrittenByDaemon) || len(done.Warnings) == 0 {
+				t.Errorf("the handoff is %+v", done)
+			}
+			if next, err := p.w.store.Agent(ctx(), *done.SuccessorID); err != nil || next.Runtime != fallback || *next.Persona != personaSlugs[0] {
+				t.Errorf("its successor is on %s as %v, %v", next.Runtime, next.Persona, err)
+			}
+			if doc := mustRead(done.FilePath); writer == daemon.WrittenByDaemon && (!strings.Contains(doc, "529 overloaded") || !strings.Contains(doc, "\n> Speed them up\n") || !strings.Contains(done.Warnings[0], "nobody has judged it")) {
+				t.Errorf("the document is %q: %q", doc, done.Warnings)
+			}
 		})
 	}
 }
@@ -235,9 +228,7 @@ func TestFallbackThatIsLimited(t *testing.T) {
 			}
 		}
 		wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver}), daemon.CodeNoFallback)
-		if err := decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver, Runtime: fallback}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver, Runtime: fallback}))
 		p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
 		if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != fallback {
 			t.Errorf("its successor is on %s, %v", next.Runtime, err)
@@ -249,23 +240,21 @@ func TestFallbackThatIsLimited(t *testing.T) {
 // asked, and cannot decide to wait.
 func TestFullWindow(t *testing.T) {
 	for _, do := range []daemon.LimitAction{daemon.LimitHandOver, daemon.LimitWait} {
-		t.Run(string(do), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				onLimit(p, h, do)
-				a := p.agent(h)
-				reachContext(p, a)
-				if do == daemon.LimitWait {
-					if l := decided(p, a).Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "does not make room") {
-						t.Errorf("limit %+v", l)
-					}
-					wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitWait}), daemon.CodeNothingToWaitFor)
-					return
+		storyAs(t, string(do), func(t *testing.T, p *person, h *host) {
+			onLimit(p, h, do)
+			a := p.agent(h)
+			reachContext(p, a)
+			if do == daemon.LimitWait {
+				if l := decided(p, a).Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "does not make room") {
+					t.Errorf("limit %+v", l)
 				}
-				p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
-				if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != "claude" {
-					t.Errorf("its successor is on %s, %v", next.Runtime, err)
-				}
-			})
+				wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitWait}), daemon.CodeNothingToWaitFor)
+				return
+			}
+			p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
+			if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != "claude" {
+				t.Errorf("its successor is on %s, %v", next.Runtime, err)
+			}
 		})
 	}
 }
@@ -275,45 +264,43 @@ func TestFullWindow(t *testing.T) {
 // for neither.
 func TestRetriesOfARuntime(t *testing.T) {
 	for _, answers := range []bool{true, false} {
-		t.Run(fmt.Sprint("the API answers: ", answers), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				onLimit(p, h, daemon.LimitAsk)
-				a := agentOn(p, h, "opencode")
-				a.mood.think = time.Hour
-				a.extra = func(ctx context.Context) bool {
-					a.cli.refused(a, true)
-					long := time.Hour
-					if answers {
-						long = time.Minute
-					}
-					cut := a.doIn(ctx, "waits for its API", long, long)
-					a.cli.refused(a, false)
-					return !cut
-				}
-				a.mood.think = 0
-				message(p, h, a, "some work")
-				p.await("its trouble", time.Minute, func() bool { t := p.row(a).Trouble; return t != nil && t.Retrying })
-				since := p.row(a).Trouble.Since
-				p.end(h)
+		storyAs(t, fmt.Sprint("the API answers: ", answers), func(t *testing.T, p *person, h *host) {
+			onLimit(p, h, daemon.LimitAsk)
+			a := agentOn(p, h, "opencode")
+			a.mood.think = time.Hour
+			a.extra = func(ctx context.Context) bool {
+				a.cli.refused(a, true)
+				long := time.Hour
 				if answers {
-					p.await("a good turn", 3*time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-				} else {
-					p.wait("looks on", time.Minute, time.Minute)
-					if row := p.row(a); row.State != daemon.Working || row.Limit != nil || !row.Trouble.Since.Equal(since) {
-						t.Errorf("before api_timeout it is %s with %+v and %+v", row.State, row.Limit, row.Trouble)
-					}
-					if row := decided(p, a); row.Limit.Kind != daemon.LimitAPI || row.Limit.Do != daemon.LimitAsk || row.Trouble == nil || row.Trouble.Retrying || row.Limit.Since.Sub(since) > 3*time.Minute {
-						t.Errorf("limit %+v, trouble %+v since %s", row.Limit, row.Trouble, since)
-					}
-					message(p, h, a, "Go on")
-					p.await("a good turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+					long = time.Minute
 				}
-				p.wait("looks on", 3*time.Minute, 3*time.Minute)
-				row := p.row(a)
-				if row.Limit != nil || row.Trouble != nil || events(p, event.AgentTrouble) != 1 || answers == (events(p, event.AgentLimited) > 0) || events(p, event.AgentTroubleOver) != 1 {
-					t.Errorf("limit %+v, trouble %+v, told %d times; %d limits", row.Limit, row.Trouble, events(p, event.AgentTrouble), events(p, event.AgentLimited))
+				cut := a.doIn(ctx, "waits for its API", long, long)
+				a.cli.refused(a, false)
+				return !cut
+			}
+			a.mood.think = 0
+			message(p, h, a, "some work")
+			p.await("its trouble", time.Minute, func() bool { t := p.row(a).Trouble; return t != nil && t.Retrying })
+			since := p.row(a).Trouble.Since
+			p.end(h)
+			if answers {
+				p.await("a good turn", 3*time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+			} else {
+				p.wait("looks on", time.Minute, time.Minute)
+				if row := p.row(a); row.State != daemon.Working || row.Limit != nil || !row.Trouble.Since.Equal(since) {
+					t.Errorf("before api_timeout it is %s with %+v and %+v", row.State, row.Limit, row.Trouble)
 				}
-			})
+				if row := decided(p, a); row.Limit.Kind != daemon.LimitAPI || row.Limit.Do != daemon.LimitAsk || row.Trouble == nil || row.Trouble.Retrying || row.Limit.Since.Sub(since) > 3*time.Minute {
+					t.Errorf("limit %+v, trouble %+v since %s", row.Limit, row.Trouble, since)
+				}
+				message(p, h, a, "Go on")
+				p.await("a good turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+			}
+			p.wait("looks on", 3*time.Minute, 3*time.Minute)
+			row := p.row(a)
+			if row.Limit != nil || row.Trouble != nil || events(p, event.AgentTrouble) != 1 || answers == (events(p, event.AgentLimited) > 0) || events(p, event.AgentTroubleOver) != 1 {
+				t.Errorf("limit %+v, trouble %+v, told %d times; %d limits", row.Limit, row.Trouble, events(p, event.AgentTrouble), events(p, event.AgentLimited))
+			}
 		})
 	}
 }

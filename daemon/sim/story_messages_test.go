@@ -21,12 +21,9 @@ import (
 func swallow(p *person, a *agent) {
 	p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
 		a.frozen = time.Now().Add(2 * time.Second)
-		p.w.after = func(what string) {
-			if strings.Contains(what, " typed ") {
-				p.w.after = nil
-				go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
-			}
-		}
+		p.afterFirst(func(what string) bool { return strings.Contains(what, " typed ") }, func() {
+			go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		})
 		return 0
 	})
 }
@@ -48,27 +45,25 @@ func verdict(p *person, a *agent) (d daemon.Delivery) {
 // again, once, and taken. Without the transcript nobody knows whether it was taken, and it is not typed again.
 func TestSwallowedMessage(t *testing.T) {
 	for name, known := range map[string]bool{"known": true, "no transcript": false} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				if !known {
-					hideTranscript(p, t, a)
-				}
-				swallow(p, a)
-				message(p, h, a, "Mend the fence")
-				p.poll("the dialog", func() bool { return a.dialog != nil })
-				p.wait("is away", time.Minute, time.Minute)
-				a.person("", tmux.Enter)
-				d := verdict(p, a)
-				times := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") }))
-				switch {
-				case known && (!d.TypedAgain || *d.Verdict != daemon.Submitted || times != 1):
-					t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
-				case !known && (d.TypedAgain || *d.Verdict != daemon.Unconfirmed || times != 0):
-					t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
-				}
-			})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			if !known {
+				hideTranscript(p, t, a)
+			}
+			swallow(p, a)
+			message(p, h, a, "Mend the fence")
+			p.poll("the dialog", func() bool { return a.dialog != nil })
+			p.wait("is away", time.Minute, time.Minute)
+			a.person("", tmux.Enter)
+			d := verdict(p, a)
+			times := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") }))
+			switch {
+			case known && (!d.TypedAgain || *d.Verdict != daemon.Submitted || times != 1):
+				t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
+			case !known && (d.TypedAgain || *d.Verdict != daemon.Unconfirmed || times != 0):
+				t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
+			}
 		})
 	}
 }
@@ -78,9 +73,7 @@ func hideTranscript(p *person, t *testing.T, a *agent) {
 	row := p.row(a)
 	gone := t.TempDir() + "/gone.jsonl"
 	row.TranscriptPath = &gone
-	if err := p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}); err != nil {
-		t.Error(err)
-	}
+	p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}))
 }
 
 // TestDialogInTheTurnOfAMessage: the agent takes a message, but the hook that would say so is lost, and a dialog opens in its
@@ -108,13 +101,7 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := agentOn(p, h, "gemini")
 		a.mood.hands = time.Millisecond
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "Paste ") {
-				p.w.inject = nil
-				return lostAnswer
-			}
-			return none
-		}
+		p.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		message(p, h, a, "some work")
 		if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
 			t.Errorf("the agent is %s", p.row(a).State)
@@ -127,35 +114,27 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 // and right after the transaction that passes the message on.
 func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 	for _, f := range []fault{none, crashBefore, crashAfter} {
-		t.Run(string(f), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				p.request(h, a, daemon.ShuttingDown)
-				message(p, h, a, "Mend the fence")
-				message(p, h, a, "Mend the roof")
-				hf := p.reach(a, daemon.AwaitingRegistration)
-				p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
-				p.w.process(*hf.SuccessorID).end("died", 1)
-				p.reach(a, daemon.Failed)
-				p.w.inject = func(c *call) fault {
-					if isCommit(c, "→ completed") {
-						p.w.inject = nil
-						return f
-					}
-					return none
-				}
-				p.retryToEnd(a)
-				next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
-				p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
-				if want := []string{"Mend the fence", "Mend the roof"}; !slices.Equal(next.memory.Prompts, want) {
-					t.Errorf("prompts %q, want %q", next.memory.Prompts, want)
-				}
-				list, err := p.w.store.Deliveries(ctx(), a.id, 0, 2)
-				if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
-					t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)
-				}
-			})
+		storyAs(t, string(f), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			p.request(h, a, daemon.ShuttingDown)
+			message(p, h, a, "Mend the fence")
+			message(p, h, a, "Mend the roof")
+			hf := p.reach(a, daemon.AwaitingRegistration)
+			p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
+			p.w.process(*hf.SuccessorID).end("died", 1)
+			p.reach(a, daemon.Failed)
+			p.failFirst(f, func(c *call) bool { return isCommit(c, "→ completed") })
+			p.retryToEnd(a)
+			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
+			if want := []string{"Mend the fence", "Mend the roof"}; !slices.Equal(next.memory.Prompts, want) {
+				t.Errorf("prompts %q, want %q", next.memory.Prompts, want)
+			}
+			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 2)
+			if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
+				t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)
+			}
 		})
 	}
 }
@@ -206,12 +185,9 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 			}
 			return none
 		}
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true}))
+		}))
 		p.reach(a, daemon.AwaitingDocument)
 		message(p, h, a, "Mend the fence")
 		p.reach(a, daemon.Completed)

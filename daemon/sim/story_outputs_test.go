@@ -17,9 +17,7 @@ import (
 
 // writeTemplate writes a template, which the next daemon reads.
 func writeTemplate(p *person, h *host, name, steps string) {
-	if err := os.WriteFile(filepath.Join(h.dir.Pipelines(), name+".yaml"), []byte("name: "+name+"\nsteps:\n"+steps), 0o600); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(os.WriteFile(filepath.Join(h.dir.Pipelines(), name+".yaml"), []byte("name: "+name+"\nsteps:\n"+steps), 0o600))
 	p.end(h)
 }
 
@@ -112,9 +110,7 @@ func TestStepWithoutAPersona(t *testing.T) {
 		if pl.ErrorCode != daemon.CodeUnknownPersona || !strings.Contains(pl.Hint, "understudy persona add") || !has(pl.Warnings, "Nobody can play step 2") || len(pl.Steps[1].AgentIDs) != 0 {
 			t.Errorf("it failed with %s: %s %q", pl.ErrorCode, pl.Hint, pl.Warnings)
 		}
-		if err := os.CopyFS(h.dir.Persona("plumber-mario-1"), os.DirFS(h.dir.Persona(personaSlugs[0]))); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(os.CopyFS(h.dir.Persona("plumber-mario-1"), os.DirFS(h.dir.Persona(personaSlugs[0]))))
 		p.end(h)
 		p.resume(&pl, false)
 		if pl = p.reachStatus(id, daemon.PipelineDone); *pl.Steps[1].Persona != "plumber-mario-1" || has(pl.Warnings, "Nobody can play") || len(pl.Steps[0].AgentIDs) != 1 {
@@ -127,9 +123,7 @@ func TestStepWithoutAPersona(t *testing.T) {
 func TestPipelinesInOneDirectory(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.mood.think = 40 * time.Second }
-		if err := os.Symlink(h.cwd, h.cwd+"-link"); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(os.Symlink(h.cwd, h.cwd+"-link"))
 		shared := func(id int64) bool {
 			pl, _ := p.w.store.Pipeline(ctx(), id)
 			return has(pl.Warnings, "as well: they may overwrite")

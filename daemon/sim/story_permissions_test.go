@@ -68,12 +68,9 @@ func becomes(p *person, id int64, want daemon.PermissionState) {
 
 // allow answers a permission from the seat.
 func allow(p *person, h *host, asked *daemon.Permission) {
-	if err := p.ask(h, "allow", func(ctx context.Context, d *house.House) error {
-		_, err := d.Permissions.Answer(ctx, asked.ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name})
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "allow", func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Permissions.Answer(ctx, asked.ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name}))
+	}))
 }
 
 // TestPermissionsEndOneByOne: three sub-agents ask at once, and their dialogs wait for each other. Each permission is open until its own
@@ -150,13 +147,9 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 func TestPermissionWhoseHookIsLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "permission ") && strings.Contains(c.who, "hook PermissionRequest") {
-				p.w.inject = nil
-				return failed
-			}
-			return none
-		}
+		p.failFirst(failed, func(c *call) bool {
+			return strings.HasPrefix(c.what, "permission ") && strings.Contains(c.who, "hook PermissionRequest")
+		})
 		asked := delegates(p, a, "touch one")
 		a.person("", tmux.Enter)
 		becomes(p, asked[0].ID, daemon.PermissionPane)
@@ -170,16 +163,14 @@ func TestPermissionWhoseHookIsLost(t *testing.T) {
 // next daemon hears of the agent seems to be older than the permission, which ends all the same.
 func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
 	for _, by := range []time.Duration{0, -8 * time.Second, -20 * time.Second, -10 * time.Minute} {
-		t.Run(by.String(), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				asked := delegates(p, a, "touch one")
-				p.end(h)
-				h.setClock(by)
-				a.person("", tmux.Enter)
-				p.await("the hook at the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
-				becomes(p, asked[0].ID, daemon.PermissionPane)
-			})
+		storyAs(t, by.String(), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			asked := delegates(p, a, "touch one")
+			p.end(h)
+			h.setClock(by)
+			a.person("", tmux.Enter)
+			p.await("the hook at the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+			becomes(p, asked[0].ID, daemon.PermissionPane)
 		})
 	}
 }
@@ -189,26 +180,24 @@ func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
 func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
 	for _, runs := range []bool{true, false} {
 		for _, by := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
-			t.Run(fmt.Sprintf("%s, runs %t", by, runs), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					a := p.agent(h)
-					asked := delegates(p, a, "touch one")
-					least := 40 * time.Second
-					if !runs {
-						p.end(h)
-						least = 25 * time.Second
-					}
-					h.setClock(by)
-					if !runs {
-						p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
-					}
-					p.wait("looks on", least, least)
-					if len(open(p, a)) != 1 {
-						t.Errorf("after %s: %+v", least, asked)
-					}
-					p.await("the end of its time", time.Minute, func() bool { return len(open(p, a)) == 0 })
-					becomes(p, asked[0].ID, daemon.PermissionUnanswered)
-				})
+			storyAs(t, fmt.Sprintf("%s, runs %t", by, runs), func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				asked := delegates(p, a, "touch one")
+				least := 40 * time.Second
+				if !runs {
+					p.end(h)
+					least = 25 * time.Second
+				}
+				h.setClock(by)
+				if !runs {
+					p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+				}
+				p.wait("looks on", least, least)
+				if len(open(p, a)) != 1 {
+					t.Errorf("after %s: %+v", least, asked)
+				}
+				p.await("the end of its time", time.Minute, func() bool { return len(open(p, a)) == 0 })
+				becomes(p, asked[0].ID, daemon.PermissionUnanswered)
 			})
 		}
 	}
@@ -221,23 +210,11 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 		a := p.agent(h)
 		asked := delegates(p, a, "touch one")
 		killed := h.daemon
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "«permission_answered»") {
-				p.w.inject = nil
-				return crashAfter
-			}
-			return none
-		}
-		p.w.delay = func(c *call) time.Duration {
-			if c.what == "asks again" {
-				return 10 * time.Second
-			}
-			return 0
-		}
+		p.failFirst(crashAfter, func(c *call) bool { return isCommit(c, "«permission_answered»") })
+		p.delayEach(10*time.Second, func(c *call) bool { return c.what == "asks again" })
 		if g := h.daemon; g != nil {
 			_, _ = g.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {
-				_, err := d.Permissions.Answer(ctx, asked[0].ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked[0].Digest, From: p.name})
-				return err
+				return errorOf(d.Permissions.Answer(ctx, asked[0].ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked[0].Digest, From: p.name}))
 			})
 		}
 		a.person("", tmux.Enter)

@@ -18,26 +18,18 @@ import (
 // the step's prompt before the step can end, even if the hook of the person's prompt is lost. Every run checks that.
 func TestForgottenPrompt(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		t.Run(fmt.Sprint("hook lost: ", lost), func(t *testing.T) {
-			story(t, func(_ *testing.T, p *person, h *host) {
-				var a *agent
-				p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
-				id := p.startPipeline(h, "one")
-				p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
-				a.person("", tmux.Enter)
-				p.await("its registration", time.Minute, func() bool { return a.ready })
-				if lost {
-					p.w.inject = func(c *call) fault {
-						if c.kind == sending && isHook(c.own, hooks.UserPromptSubmit) {
-							p.w.inject = nil
-							return lostHook
-						}
-						return none
-					}
-				}
-				a.person("something else first", tmux.Enter)
-				p.reachStatus(id, daemon.PipelineDone)
-			})
+		storyAs(t, fmt.Sprint("hook lost: ", lost), func(_ *testing.T, p *person, h *host) {
+			var a *agent
+			p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
+			id := p.startPipeline(h, "one")
+			p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
+			a.person("", tmux.Enter)
+			p.await("its registration", time.Minute, func() bool { return a.ready })
+			if lost {
+				p.failFirst(lostHook, func(c *call) bool { return c.kind == sending && isHook(c.own, hooks.UserPromptSubmit) })
+			}
+			a.person("something else first", tmux.Enter)
+			p.reachStatus(id, daemon.PipelineDone)
 		})
 	}
 }
@@ -53,41 +45,39 @@ func TestForgottenPromptIsNotTaken(t *testing.T) {
 		"beside a task": {task: true}, "beside a task, too late": {task: true, typing: time.Hour}, "too late": {typing: time.Hour},
 		"beside a task, just typed": {task: true, typing: 175 * time.Second}, "just typed": {typing: 175 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				var a *agent
-				p.w.born = func(born *agent) {
-					a, born.mood.trust, born.mood.forgets = born, true, true
-					if c.task {
-						a.extra = func(context.Context) bool { a.tasks++; return true }
-					}
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			var a *agent
+			p.w.born = func(born *agent) {
+				a, born.mood.trust, born.mood.forgets = born, true, true
+				if c.task {
+					a.extra = func(context.Context) bool { a.tasks++; return true }
 				}
-				began := time.Now()
-				id := p.startPipeline(h, "one")
-				p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
-				a.person("", tmux.Enter)
-				p.await("its registration", time.Minute, func() bool { return a.ready })
-				a.person("something else first", tmux.Enter)
-				p.w.inject = func(call *call) fault {
-					switch late := time.Since(began) >= c.typing; {
-					case !isCommit(call, " typing "):
-					case !late:
-						return failed
-					case c.typing != 0:
-						a.frozen = time.Now().Add(time.Hour)
-					}
-					return none
+			}
+			began := time.Now()
+			id := p.startPipeline(h, "one")
+			p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
+			a.person("", tmux.Enter)
+			p.await("its registration", time.Minute, func() bool { return a.ready })
+			a.person("something else first", tmux.Enter)
+			p.w.inject = func(call *call) fault {
+				switch late := time.Since(began) >= c.typing; {
+				case !isCommit(call, " typing "):
+				case !late:
+					return failed
+				case c.typing != 0:
+					a.frozen = time.Now().Add(time.Hour)
 				}
-				want := daemon.PipelineDone
-				if c.typing != 0 {
-					want = daemon.PipelineFailed
-				}
-				pl := p.reachStatus(id, want)
-				p.w.inject = nil
-				if c.typing != 0 && (pl.Error == nil || !strings.Contains(*pl.Error, "timed out")) {
-					t.Errorf("the pipeline has failed otherwise: %+v", pl.Steps[0])
-				}
-			})
+				return none
+			}
+			want := daemon.PipelineDone
+			if c.typing != 0 {
+				want = daemon.PipelineFailed
+			}
+			pl := p.reachStatus(id, want)
+			p.w.inject = nil
+			if c.typing != 0 && (pl.Error == nil || !strings.Contains(*pl.Error, "timed out")) {
+				t.Errorf("the pipeline has failed otherwise: %+v", pl.Steps[0])
+			}
 		})
 	}
 }
@@ -98,8 +88,7 @@ func TestGate(t *testing.T) {
 		id := p.startPipeline(h, "two")
 		p.newest(id, 0)
 		approve := func(ctx context.Context, d *house.House) error {
-			_, err := d.Pipelines.ApprovePipeline(ctx, id, pipelines.Decision{})
-			return err
+			return errorOf(d.Pipelines.ApprovePipeline(ctx, id, pipelines.Decision{}))
 		}
 		wantCode(t, p.ask(h, "approve too early", approve), "not_waiting_for_approval")
 		pl := p.reachStatus(id, daemon.PipelineWaiting)
@@ -116,13 +105,10 @@ func TestGate(t *testing.T) {
 			t.Errorf("%d reminders in 100 s, want one each 40 s", reminders)
 		}
 		p.w.approved[pl.Steps[1].ID] = true
-		if err := p.ask(h, "approve", approve); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(h, "approve", approve))
 		p.reachStatus(id, daemon.PipelineDone)
 		wantCode(t, p.ask(h, "resume what is done", func(ctx context.Context, d *house.House) error {
-			_, err := d.Pipelines.ResumePipeline(ctx, id, false)
-			return err
+			return errorOf(d.Pipelines.ResumePipeline(ctx, id, false))
 		}), "pipeline_not_failed")
 	})
 }
@@ -132,30 +118,28 @@ func TestGate(t *testing.T) {
 // retry the handoff itself.
 func TestResumeGoesOnWithTheRecord(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-				id := p.startPipeline(h, "one")
-				a := p.newest(id, 0)
-				p.poll("its turn", func() bool { return a.stop != nil })
-				a.mood.deaf = true
-				handoff := p.request(h, a, daemon.ShuttingDown)
-				p.abort(h, id)
-				p.wait("thinks", wait, wait)
-				if wait > 0 {
-					wantCode(t, p.retry(&handoff), "pipeline_failed")
-				}
-				pl := p.reachStatus(id, daemon.PipelineFailed)
-				p.resume(&pl, false)
-				done := p.reachStatus(id, daemon.PipelineDone)
-				ids := done.Steps[0].AgentIDs
-				if last, err := p.w.store.Agent(ctx(), ids[len(ids)-1]); err != nil || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
-					t.Errorf("agent %d ended the step, but is not a successor of agent %d: %v", last.ID, a.id, err)
-				}
-				if got, err := p.w.store.Handoff(ctx(), handoff.ID); err != nil || got.Phase != daemon.Completed || len(ids) != 2 {
-					t.Errorf("the handoff is %s, and the step had the agents %v: %v", got.Phase, ids, err)
-				}
-			})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+			id := p.startPipeline(h, "one")
+			a := p.newest(id, 0)
+			p.poll("its turn", func() bool { return a.stop != nil })
+			a.mood.deaf = true
+			handoff := p.request(h, a, daemon.ShuttingDown)
+			p.abort(h, id)
+			p.wait("thinks", wait, wait)
+			if wait > 0 {
+				wantCode(t, p.retry(&handoff), "pipeline_failed")
+			}
+			pl := p.reachStatus(id, daemon.PipelineFailed)
+			p.resume(&pl, false)
+			done := p.reachStatus(id, daemon.PipelineDone)
+			ids := done.Steps[0].AgentIDs
+			if last, err := p.w.store.Agent(ctx(), ids[len(ids)-1]); err != nil || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+				t.Errorf("agent %d ended the step, but is not a successor of agent %d: %v", last.ID, a.id, err)
+			}
+			if got, err := p.w.store.Handoff(ctx(), handoff.ID); err != nil || got.Phase != daemon.Completed || len(ids) != 2 {
+				t.Errorf("the handoff is %s, and the step had the agents %v: %v", got.Phase, ids, err)
+			}
 		})
 	}
 }
@@ -180,34 +164,32 @@ func TestAbortEndsTheHandoff(t *testing.T) {
 // Every run checks that the handoff is not open then.
 func TestRetryAsTheStepFails(t *testing.T) {
 	for n := range 6 {
-		t.Run(fmt.Sprint("before call ", n+1), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.born = func(a *agent) { a.mood.think = time.Minute }
-				id := p.startPipeline(h, "one")
-				a := p.newest(id, 0)
-				p.poll("its turn", func() bool { return a.stop != nil })
-				a.mood.think = time.Hour
-				handoff := p.request(h, a, daemon.Failed)
-				calls, delayed := 0, false
-				p.w.delay = func(c *call) time.Duration {
-					if c.who != p.name {
-						return 0
-					}
-					if calls++; calls != n+1 {
-						return 0
-					}
-					delayed = true
-					return 5 * time.Second
+		storyAs(t, fmt.Sprint("before call ", n+1), func(t *testing.T, p *person, h *host) {
+			p.w.born = func(a *agent) { a.mood.think = time.Minute }
+			id := p.startPipeline(h, "one")
+			a := p.newest(id, 0)
+			p.poll("its turn", func() bool { return a.stop != nil })
+			a.mood.think = time.Hour
+			handoff := p.request(h, a, daemon.Failed)
+			calls, delayed := 0, false
+			p.w.delay = func(c *call) time.Duration {
+				if c.who != p.name {
+					return 0
 				}
-				p.w.employEndless("somebody else", func(other *person) {
-					other.poll("the retry", func() bool { return delayed })
-					other.abort(h, id)
-				})
-				_ = p.retry(&handoff) // it is refused, or the abort cancels the handoff
-				if !delayed {
-					t.Error("the retry has fewer calls")
+				if calls++; calls != n+1 {
+					return 0
 				}
+				delayed = true
+				return 5 * time.Second
+			}
+			p.w.employEndless("somebody else", func(other *person) {
+				other.poll("the retry", func() bool { return delayed })
+				other.abort(h, id)
 			})
+			_ = p.retry(&handoff) // it is refused, or the abort cancels the handoff
+			if !delayed {
+				t.Error("the retry has fewer calls")
+			}
 		})
 	}
 }

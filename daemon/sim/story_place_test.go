@@ -17,12 +17,9 @@ import (
 // inPlace requests a handoff in place, and returns the successor when the handoff is completed.
 func inPlace(p *person, h *host, a *agent) *agent {
 	in := true
-	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
+	}))
 	return p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
 }
 
@@ -70,25 +67,23 @@ func TestInPlaceAsSet(t *testing.T) {
 func TestCrashInPlace(t *testing.T) {
 	for _, f := range []fault{crashBefore, crashAfter, failed, lostAnswer} {
 		for at := range 25 {
-			t.Run(fmt.Sprint(f, " ", at), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					a := p.agent(h)
-					n, began := 0, false
-					p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
-					p.w.inject = func(c *call) fault {
-						if !began || c.own.host == nil || c.kind != typing && (c.kind != writing || f == failed || f == lostAnswer) {
-							return none
-						}
-						n++
-						if n == at+1 {
-							return f
-						}
+			storyAs(t, fmt.Sprint(f, " ", at), func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				n, began := 0, false
+				p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
+				p.w.inject = func(c *call) fault {
+					if !began || c.own.host == nil || c.kind != typing && (c.kind != writing || f == failed || f == lostAnswer) {
 						return none
 					}
-					if next := inPlace(p, h, a); next.ref != a.ref {
-						t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
+					n++
+					if n == at+1 {
+						return f
 					}
-				})
+					return none
+				}
+				if next := inPlace(p, h, a); next.ref != a.ref {
+					t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
+				}
 			})
 		}
 	}
@@ -110,12 +105,9 @@ func TestLateInPlace(t *testing.T) {
 			taken = taken || strings.HasPrefix(act, "Respawn ")
 		}
 		in := true
-		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
+		}))
 		next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
 		p.w.sent = nil
 		typed := len(h.term.Inputs(next.ref))
@@ -147,12 +139,9 @@ func TestPlaceIsNotKeptForNobody(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		in := true
-		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
+		}))
 		p.reach(a, daemon.AwaitingDocument)
 		a.end("for no reason", 1)
 		p.reach(a, daemon.Failed)
@@ -167,18 +156,16 @@ func TestNoPlace(t *testing.T) {
 		"a child has the terminal open": func(h *host, a *agent) { h.term.Update(a.ref, func(info *tmux.PaneInfo) { info.Dead = false }) },
 		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
-					spoil(h, a)
-					return 0
-				})
-				next := inPlace(p, h, a)
-				if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {
-					t.Errorf("the successor is in %s: %q", next.ref.Pane, warned)
-				}
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
+				spoil(h, a)
+				return 0
 			})
+			next := inPlace(p, h, a)
+			if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {
+				t.Errorf("the successor is in %s: %q", next.ref.Pane, warned)
+			}
 		})
 	}
 }
@@ -191,12 +178,9 @@ func TestNoPlaceOfAPerson(t *testing.T) {
 		p.wait("its composer", 2*time.Second, 2*time.Second)
 		a.person("begin the work", tmux.Enter)
 		p.poll("its registration", func() bool { return a.id != 0 })
-		if err := p.ask(h, "assign a persona", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0])
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(p.ask(h, "assign a persona", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0]))
+		}))
 		respawned := false
 		p.w.sent = func(act string, _ func() error) { respawned = respawned || strings.HasPrefix(act, "Respawn ") }
 		next := inPlace(p, h, a)

@@ -94,29 +94,27 @@ func TestResumeAll(t *testing.T) {
 // next prompt. An agent that died at rest is just idle.
 func TestTurnThatBrokeOff(t *testing.T) {
 	for _, works := range []bool{false, true} {
-		t.Run(fmt.Sprint("in a turn: ", works), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := startWorked(p, h)
-				if works {
-					a.mood.think = time.Hour
-					a.person("a long one", tmux.Enter)
-					p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-				}
-				a.signal(syscall.SIGKILL)
-				p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
-				id := p.reopen(h, a.id).ID
-				p.poll("its session", func() bool { next := p.w.process(id); return next != nil && next.ready })
-				next := p.w.process(id)
-				p.await("its rest", time.Minute, func() bool { return p.row(next).State == daemon.Idle })
-				note := map[bool]string{true: fmt.Sprintf("its turn broke off when agent %d ended: tell it to go on", a.id)}[works]
-				if got := p.row(next).Note; got != note {
-					t.Errorf("its note is %q, want %q", got, note)
-				}
-				p.promptOnce(next)
-				if row := p.row(next); row.Note != "" || row.Asked != "some work" {
-					t.Errorf("after a prompt its note is %q", row.Note)
-				}
-			})
+		storyAs(t, fmt.Sprint("in a turn: ", works), func(t *testing.T, p *person, h *host) {
+			a := startWorked(p, h)
+			if works {
+				a.mood.think = time.Hour
+				a.person("a long one", tmux.Enter)
+				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+			}
+			a.signal(syscall.SIGKILL)
+			p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+			id := p.reopen(h, a.id).ID
+			p.poll("its session", func() bool { next := p.w.process(id); return next != nil && next.ready })
+			next := p.w.process(id)
+			p.await("its rest", time.Minute, func() bool { return p.row(next).State == daemon.Idle })
+			note := map[bool]string{true: fmt.Sprintf("its turn broke off when agent %d ended: tell it to go on", a.id)}[works]
+			if got := p.row(next).Note; got != note {
+				t.Errorf("its note is %q, want %q", got, note)
+			}
+			p.promptOnce(next)
+			if row := p.row(next); row.Note != "" || row.Asked != "some work" {
+				t.Errorf("after a prompt its note is %q", row.Note)
+			}
 		})
 	}
 }
@@ -225,14 +223,10 @@ func TestLostDirectoryEndsNobody(t *testing.T) {
 // TestBranchOfIdleAgents: an agent shows the branch of its directory, also one that a person checks out while it is idle.
 func TestBranchOfIdleAgents(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		if err := os.MkdirAll(h.cwd+"/.git", 0o700); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(os.MkdirAll(h.cwd+"/.git", 0o700))
 		a := p.agent(h)
 		for _, branch := range []string{"main", "fix/parcels"} {
-			if err := os.WriteFile(h.cwd+"/.git/HEAD", []byte("ref: refs/heads/"+branch+"\n"), 0o600); err != nil {
-				t.Error(err)
-			}
+			p.w.ok(os.WriteFile(h.cwd+"/.git/HEAD", []byte("ref: refs/heads/"+branch+"\n"), 0o600))
 			p.await("its branch", 7*time.Second, func() bool { return p.row(a).Branch == branch && p.row(a).Repository == "work" })
 		}
 	})

@@ -19,17 +19,13 @@ import (
 // hand is a request for a handoff, which may be refused.
 func hand(p *person, h *host, id int64) error {
 	return p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, id, handoffs.HandoffRequest{Force: true})
-		return err
+		return errorOf(d.Daemon.RequestHandoff(ctx, id, handoffs.HandoffRequest{Force: true}))
 	})
 }
 
 // resumeAgent is a request to open the session of an agent again, which may be refused.
 func resumeAgent(p *person, h *host, id int64) error {
-	return p.ask(h, "resume", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.ResumeAgent(ctx, id)
-		return err
-	})
+	return p.ask(h, "resume", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.ResumeAgent(ctx, id)) })
 }
 
 // TestLateSuccessor: a successor does not register in time. It is left to a person, and until it is briefed it can't be handed over, nor can
@@ -96,40 +92,33 @@ func TestFilesOfTheRecord(t *testing.T) {
 		"a FIFO":             {"→ recorded", daemon.InjectingSkill, instead(func(path string) error { return syscall.Mkfifo(path, 0o600) })},
 		"gone":               {"→ recorded", daemon.InjectingSkill, os.Remove},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.w.after = func(what string) {
-					if strings.Contains(what, c.after) {
-						p.w.after = nil
-						if err := c.spoil(*p.handoffs(a.id)[0].ContextPath); err != nil {
-							t.Error(err)
-						}
-					}
-				}
-				bad := p.request(h, a, daemon.Failed)
-				if bad.Error.Code != "context_changed" || bad.Error.Phase != c.in || !strings.Contains(bad.Error.Message, *bad.ContextPath) {
-					t.Fatalf("it failed with %+v", bad.Error)
-				}
-				record, err := p.w.store.Record(ctx(), bad.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := record.Document
-				if name == "gone" {
-					_ = os.Remove(bad.FilePath)
-				} else if want = "# Another\n"; os.WriteFile(bad.FilePath, []byte(want), 0o600) != nil {
-					t.Error("the document cannot be written")
-				}
-				p.retryToEnd(a)
-				done := p.handoffs(a.id)[0]
-				if *done.SuccessorID != *bad.SuccessorID || !done.RecordedAt.Equal(*bad.RecordedAt) || *done.InjectionPrompt != *bad.InjectionPrompt {
-					t.Errorf("after %+v: %+v", bad, done)
-				}
-				if mustRead(*bad.ContextPath) != record.Context || mustRead(bad.FilePath) != want {
-					t.Errorf("the context is %q, the document %q", mustRead(*bad.ContextPath), mustRead(bad.FilePath))
-				}
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() {
+				p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath))
 			})
+			bad := p.request(h, a, daemon.Failed)
+			if bad.Error.Code != "context_changed" || bad.Error.Phase != c.in || !strings.Contains(bad.Error.Message, *bad.ContextPath) {
+				t.Fatalf("it failed with %+v", bad.Error)
+			}
+			record, err := p.w.store.Record(ctx(), bad.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := record.Document
+			if name == "gone" {
+				_ = os.Remove(bad.FilePath)
+			} else if want = "# Another\n"; os.WriteFile(bad.FilePath, []byte(want), 0o600) != nil {
+				t.Error("the document cannot be written")
+			}
+			p.retryToEnd(a)
+			done := p.handoffs(a.id)[0]
+			if *done.SuccessorID != *bad.SuccessorID || !done.RecordedAt.Equal(*bad.RecordedAt) || *done.InjectionPrompt != *bad.InjectionPrompt {
+				t.Errorf("after %+v: %+v", bad, done)
+			}
+			if mustRead(*bad.ContextPath) != record.Context || mustRead(bad.FilePath) != want {
+				t.Errorf("the context is %q, the document %q", mustRead(*bad.ContextPath), mustRead(bad.FilePath))
+			}
 		})
 	}
 }
@@ -140,17 +129,13 @@ func TestSuccessorWithoutADirectory(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.delayFirst(func(c *call) bool { return isCommit(c, "→ spawning") }, func() time.Duration {
-			if err := os.Rename(h.cwd, h.cwd+".away"); err != nil {
-				t.Error(err)
-			}
+			p.w.ok(os.Rename(h.cwd, h.cwd+".away"))
 			return 0
 		})
 		if bad := p.request(h, a, daemon.Failed); bad.Error.Code != "spawn_failed" || !strings.Contains(bad.Error.Message, h.cwd) {
 			t.Errorf("it failed with %+v", bad.Error)
 		}
-		if err := os.Rename(h.cwd+".away", h.cwd); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(os.Rename(h.cwd+".away", h.cwd))
 		p.retryToEnd(a)
 	})
 }
@@ -190,22 +175,18 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 				t.Errorf("the retry %+v was taken", in)
 			}
 		}
-		if err := retryAs(p, &bad, handoffs.Retry{Runtime: "codex", PermissionMode: "read-only"}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(retryAs(p, &bad, handoffs.Retry{Runtime: "codex", PermissionMode: "read-only"}))
 		done := p.reach(a, daemon.Completed)
 		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
 		if err != nil || next.Runtime != "codex" || next.PermissionMode != "read-only" || done.Heirs[0].Runtime != "codex" {
 			t.Errorf("the successor runs on %s in the mode %q (%v); the row names %+v", next.Runtime, next.PermissionMode, err, done.Heirs)
 		}
 	})
-	t.Run("of several heirs", func(t *testing.T) {
-		story(t, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			killHeir(p, a, 1)
-			bad := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
-			wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "bad_heirs")
-		})
+	storyAs(t, "of several heirs", func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		killHeir(p, a, 1)
+		bad := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "bad_heirs")
 	})
 }
 
@@ -218,12 +199,9 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 		const little = "# Handoff\n\n## What Was Done\n\nNothing.\n"
 		copies := 0
 		a.copied = func(string) (string, string) { copies++; return little, "" }
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Mode: daemon.ModeGenerate})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))
+		}))
 		for n := range 2 {
 			p.await("its end", time.Minute, func() bool { return copies == n+1 && p.handoffs(a.id)[0].Phase == daemon.Failed })
 			bad := p.handoffs(a.id)[0]
@@ -231,9 +209,7 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 			if err := os.Chtimes(bad.FilePath, h.now(), h.now()); err != nil { // the daemon has written it, at the machine's time
 				t.Error(err)
 			}
-			if err := retryAs(p, &bad, handoffs.Retry{Force: n == 1}); err != nil {
-				t.Error(err)
-			}
+			p.w.ok(retryAs(p, &bad, handoffs.Retry{Force: n == 1}))
 		}
 		if done := p.reach(a, daemon.Completed); !done.Forced || copies != 2 || mustRead(done.FilePath) != little {
 			t.Errorf("forced %t, after %d copies", done.Forced, copies)
@@ -245,21 +221,19 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 // writes the document nor before one begins.
 func TestCopyOfAnAgentThatEnds(t *testing.T) {
 	for _, begun := range []bool{true, false} {
-		t.Run(map[bool]string{true: "while it writes", false: "before it begins"}[begun], func(t *testing.T) {
-			story(t, func(_ *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				if !begun {
-					a.extra = func(context.Context) bool { a.do("goes on", time.Minute, time.Minute); return true }
-					a.person("some work", tmux.Enter)
-					p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-				}
-				p.requestHandoff(h, a, daemon.ModeGenerate)
-				p.reach(a, daemon.Generating)
-				p.wait("looks on", time.Second, time.Second)
-				a.signal(syscall.SIGKILL)
-				p.reach(a, daemon.Completed)
-			})
+		storyAs(t, map[bool]string{true: "while it writes", false: "before it begins"}[begun], func(_ *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			if !begun {
+				a.extra = func(context.Context) bool { a.do("goes on", time.Minute, time.Minute); return true }
+				a.person("some work", tmux.Enter)
+				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+			}
+			p.requestHandoff(h, a, daemon.ModeGenerate)
+			p.reach(a, daemon.Generating)
+			p.wait("looks on", time.Second, time.Second)
+			a.signal(syscall.SIGKILL)
+			p.reach(a, daemon.Completed)
 		})
 	}
 }
@@ -289,99 +263,94 @@ func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
 // died. After a week, or if the agent is dismissed, the operator is told that nobody got them. Every run checks the alert.
 func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 	for _, how := range []string{"failed", "resumed", "dismissed"} {
-		t.Run(how, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				a.mood.think = 10 * time.Second
-				say := func(text string, command bool) (d daemon.Delivery, err error) {
-					err = p.ask(h, "send "+text, func(ctx context.Context, house *house.House) (err error) {
-						d, err = house.Daemon.SendMessage(ctx, a.id, text, command)
-						return err
-					})
-					return d, err
-				}
-				if how == "failed" {
-					p.request(h, a, daemon.AwaitingDocument)
-					command, err := say("/compact", true)
-					if err != nil {
-						t.Error(err)
-					}
-					p.w.born = func(next *agent) { next.end("died", 1) }
-					a.mood.deaf = true
-					p.reach(a, daemon.ShuttingDown)
-					_, err = say("/compact", true)
-					wantCode(t, err, "handoff_recorded")
-					if got, err := p.w.store.Delivery(ctx(), command.ID); err != nil || got.Verdict == nil || got.Evidence != "the agent's handoff was recorded" {
-						t.Errorf("the command: %+v %v", got, err)
-					}
-				} else {
-					a.person("some work", tmux.Enter)
-					p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-				}
-				message, err := say("Mend the fence", false)
+		storyAs(t, how, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			a.mood.think = 10 * time.Second
+			say := func(text string, command bool) (d daemon.Delivery, err error) {
+				err = p.ask(h, "send "+text, func(ctx context.Context, house *house.House) (err error) {
+					d, err = house.Daemon.SendMessage(ctx, a.id, text, command)
+					return err
+				})
+				return d, err
+			}
+			if how == "failed" {
+				p.request(h, a, daemon.AwaitingDocument)
+				command, err := say("/compact", true)
 				if err != nil {
 					t.Error(err)
 				}
-				row := func() daemon.Delivery {
-					d, err := p.w.store.Delivery(ctx(), message.ID)
-					if err != nil {
-						t.Error(err)
-					}
-					return d
+				p.w.born = func(next *agent) { next.end("died", 1) }
+				a.mood.deaf = true
+				p.reach(a, daemon.ShuttingDown)
+				_, err = say("/compact", true)
+				wantCode(t, err, "handoff_recorded")
+				if got, err := p.w.store.Delivery(ctx(), command.ID); err != nil || got.Verdict == nil || got.Evidence != "the agent's handoff was recorded" {
+					t.Errorf("the command: %+v %v", got, err)
 				}
-				switch how {
-				case "failed":
-					if message.Evidence != "it waits for the agent's successor" {
-						t.Errorf("the message: %+v", message)
-					}
-					p.reach(a, daemon.Failed)
-					told := eventsOf(p, event.HandoffFailed)
-					if text := word(&told[0], "message"); !strings.HasSuffix(text, "The successor of agent 1 gets 1 message that it has not got: `understudy agent messages 1`.") {
-						t.Errorf("the failure says %q", text)
-					}
-				default:
-					a.signal(syscall.SIGKILL)
-					p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+			} else {
+				a.person("some work", tmux.Enter)
+				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+			}
+			message, err := say("Mend the fence", false)
+			if err != nil {
+				t.Error(err)
+			}
+			row := func() daemon.Delivery {
+				d, err := p.w.store.Delivery(ctx(), message.ID)
+				if err != nil {
+					t.Error(err)
 				}
-				p.end(h)
-				h.setClock(6 * 24 * time.Hour)
-				p.wait("is away", time.Minute, time.Minute)
-				if d := row(); !d.Open() {
-					t.Errorf("the message did not wait: %+v", d)
+				return d
+			}
+			switch how {
+			case "failed":
+				if message.Evidence != "it waits for the agent's successor" {
+					t.Errorf("the message: %+v", message)
 				}
-				switch how {
-				case "failed":
-					h.setClock(24 * time.Hour)
-				case "resumed":
-					old := p.row(a)
-					next := p.reopen(h, a.id)
-					p.await("the message", time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.Submitted })
-					if d := row(); d.AgentID != next.ID || d.PassedFrom == nil || *d.PassedFrom != a.id {
-						t.Errorf("the message: %+v", d)
-					}
-					if next.LastMessage != old.LastMessage || next.Unread != old.Unread || next.SessionMode != old.SessionMode || old.LastMessage == "" {
-						t.Errorf("the session says %q in the mode %q, unread %t; before %q, %q, %t", next.LastMessage, next.SessionMode, next.Unread, old.LastMessage, old.SessionMode, old.Unread)
-					}
-					return
-				default:
-					if err := p.ask(h, "dismiss", func(ctx context.Context, d *house.House) error {
-						_, err := d.Marks.DismissAgent(ctx, a.id, marks.Dismissal{From: p.name})
-						return err
-					}); err != nil {
-						t.Error(err)
-					}
-					if err := p.ask(h, "resume all", func(ctx context.Context, d *house.House) error {
-						if list, err := d.Daemon.ResumeAgents(ctx, nil); err != nil || len(list) != 0 {
-							t.Errorf("resumed %+v: %v", list, err)
-						}
-						return nil
-					}); err != nil {
-						t.Error(err)
-					}
+				p.reach(a, daemon.Failed)
+				told := eventsOf(p, event.HandoffFailed)
+				if text := word(&told[0], "message"); !strings.HasSuffix(text, "The successor of agent 1 gets 1 message that it has not got: `understudy agent messages 1`.") {
+					t.Errorf("the failure says %q", text)
 				}
-				p.await("the verdict", 2*time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.NotSubmitted })
-			})
+			default:
+				a.signal(syscall.SIGKILL)
+				p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+			}
+			p.end(h)
+			h.setClock(6 * 24 * time.Hour)
+			p.wait("is away", time.Minute, time.Minute)
+			if d := row(); !d.Open() {
+				t.Errorf("the message did not wait: %+v", d)
+			}
+			switch how {
+			case "failed":
+				h.setClock(24 * time.Hour)
+			case "resumed":
+				old := p.row(a)
+				next := p.reopen(h, a.id)
+				p.await("the message", time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.Submitted })
+				if d := row(); d.AgentID != next.ID || d.PassedFrom == nil || *d.PassedFrom != a.id {
+					t.Errorf("the message: %+v", d)
+				}
+				if next.LastMessage != old.LastMessage || next.Unread != old.Unread || next.SessionMode != old.SessionMode || old.LastMessage == "" {
+					t.Errorf("the session says %q in the mode %q, unread %t; before %q, %q, %t", next.LastMessage, next.SessionMode, next.Unread, old.LastMessage, old.SessionMode, old.Unread)
+				}
+				return
+			default:
+				p.w.ok(p.ask(h, "dismiss", func(ctx context.Context, d *house.House) error {
+					return errorOf(d.Marks.DismissAgent(ctx, a.id, marks.Dismissal{From: p.name}))
+				}))
+				if err := p.ask(h, "resume all", func(ctx context.Context, d *house.House) error {
+					if list, err := d.Daemon.ResumeAgents(ctx, nil); err != nil || len(list) != 0 {
+						t.Errorf("resumed %+v: %v", list, err)
+					}
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+			p.await("the verdict", 2*time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.NotSubmitted })
 		})
 	}
 }
@@ -414,21 +383,19 @@ func TestRefusedTexts(t *testing.T) {
 		in   daemon.Phase
 		code daemon.Code
 	}{{1, daemon.Instructing, "instruction_not_submitted"}, {2, daemon.Briefing, "prompt_not_submitted"}} {
-		t.Run(string(c.in), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				var refuses *agent
-				p.w.born = func(b *agent) {
-					if b.refusing = len(p.w.agents) == c.by; b.refusing {
-						refuses = b
-					}
+		storyAs(t, string(c.in), func(t *testing.T, p *person, h *host) {
+			var refuses *agent
+			p.w.born = func(b *agent) {
+				if b.refusing = len(p.w.agents) == c.by; b.refusing {
+					refuses = b
 				}
-				a := p.agent(h)
-				if bad := p.request(h, a, daemon.Failed); bad.Error.Code != c.code || bad.Error.Phase != c.in || bad.CompletedAt.Sub(bad.CreatedAt) > time.Minute {
-					t.Errorf("it failed with %+v after %s", bad.Error, bad.CompletedAt.Sub(bad.CreatedAt))
-				}
-				refuses.refusing = false
-				p.retryToEnd(a)
-			})
+			}
+			a := p.agent(h)
+			if bad := p.request(h, a, daemon.Failed); bad.Error.Code != c.code || bad.Error.Phase != c.in || bad.CompletedAt.Sub(bad.CreatedAt) > time.Minute {
+				t.Errorf("it failed with %+v after %s", bad.Error, bad.CompletedAt.Sub(bad.CreatedAt))
+			}
+			refuses.refusing = false
+			p.retryToEnd(a)
 		})
 	}
 }

@@ -33,29 +33,25 @@ func rounds(pl daemon.Pipeline) string {
 func TestRoundPastTheBound(t *testing.T) {
 	const twice = "1.1 done, 2.1 done, 1.2 done, 2.2 done, "
 	for name, end := range map[string]string{"approved": "1.3 done, 2.3 done, 3.1 done", "skipped": "1.3 skipped, 2.3 skipped, 3.1 done"} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				writeTemplate(p, h, "reviewed", reviewed)
-				says(p, "Mended.", sentBack, "Mended.", sentBack, "Mended.", content, "Fine.")
-				id := p.startPipeline(h, "reviewed")
-				pl := p.reachStatus(id, daemon.PipelineWaiting)
-				asks := eventsOf(p, event.PipelineWaitingForApproval)
-				if rounds(pl) != twice+"1.3 pending, 2.3 pending, 3.1 pending" || len(asks) != 1 || !strings.Contains(word(&asks[0], "message"), "step 4 (developer-kim-2) has sent the work back in round 2 of at most 2") || !has(pl.Warnings, "its max_rounds is 2") {
-					t.Errorf("%s: %q", rounds(pl), pl.Warnings)
-				}
-				if name == "approved" {
-					p.approve(&pl, h)
-				} else {
-					if err := decide(p, h, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{}); err != nil {
-						t.Error(err)
-					}
-					pl = p.reachStatus(id, daemon.PipelineFailed)
-					p.resume(&pl, true)
-				}
-				if pl = p.reachStatus(id, daemon.PipelineDone); rounds(pl) != twice+end || pl.Steps[6].CameFrom == nil || len(eventsOf(p, event.StepRouted)) != 2 {
-					t.Errorf("%s", rounds(pl))
-				}
-			})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			writeTemplate(p, h, "reviewed", reviewed)
+			says(p, "Mended.", sentBack, "Mended.", sentBack, "Mended.", content, "Fine.")
+			id := p.startPipeline(h, "reviewed")
+			pl := p.reachStatus(id, daemon.PipelineWaiting)
+			asks := eventsOf(p, event.PipelineWaitingForApproval)
+			if rounds(pl) != twice+"1.3 pending, 2.3 pending, 3.1 pending" || len(asks) != 1 || !strings.Contains(word(&asks[0], "message"), "step 4 (developer-kim-2) has sent the work back in round 2 of at most 2") || !has(pl.Warnings, "its max_rounds is 2") {
+				t.Errorf("%s: %q", rounds(pl), pl.Warnings)
+			}
+			if name == "approved" {
+				p.approve(&pl, h)
+			} else {
+				p.w.ok(decide(p, h, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{}))
+				pl = p.reachStatus(id, daemon.PipelineFailed)
+				p.resume(&pl, true)
+			}
+			if pl = p.reachStatus(id, daemon.PipelineDone); rounds(pl) != twice+end || pl.Steps[6].CameFrom == nil || len(eventsOf(p, event.StepRouted)) != 2 {
+				t.Errorf("%s", rounds(pl))
+			}
 		})
 	}
 }
@@ -75,19 +71,14 @@ func TestWayThatAPersonChooses(t *testing.T) {
 		wantCode(t, choose(pipelines.Decision{StepID: pl.Steps[2].ID}), daemon.CodeAnotherStep)
 		wantCode(t, choose(pipelines.Decision{Goto: 4}), daemon.CodeBadGoto)
 		p.w.chosen[pl.Steps[1].ID] = true
-		if err := choose(pipelines.Decision{StepID: pl.Steps[1].ID, Goto: 1, Comment: "mend the gutters"}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(choose(pipelines.Decision{StepID: pl.Steps[1].ID, Goto: 1, Comment: "mend the gutters"}))
 		p.await("the second question", time.Minute, func() bool { return events(p, event.PipelineWaitingForApproval) == 2 })
 		if pl = p.reachStatus(id, daemon.PipelineWaiting); rounds(pl) != "1.1 done, 2.1 done, 1.2 done, 2.2 done, 3.1 pending" || !strings.HasSuffix(pl.Steps[2].Input, "\n\n[Approval note: mend the gutters]") {
 			t.Errorf("%s; told %q", rounds(pl), pl.Steps[2].Input)
 		}
-		if err := decide(p, h, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(decide(p, h, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{}))
 		wantCode(t, p.ask(h, "skip", func(ctx context.Context, d *house.House) error {
-			_, err := d.Pipelines.ResumePipeline(ctx, id, true)
-			return err
+			return errorOf(d.Pipelines.ResumePipeline(ctx, id, true))
 		}), daemon.CodeStepUndecided)
 		pl = p.reachStatus(id, daemon.PipelineFailed)
 		p.resume(&pl, false)

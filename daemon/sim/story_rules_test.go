@@ -30,13 +30,10 @@ func TestSkillIsAwaited(t *testing.T) {
 		a := p.agent(h)
 		var next int64
 		var given *time.Time
-		p.w.after = func(what string) {
-			if strings.Contains(what, " → injecting_skill") {
-				p.w.after = nil
-				next = *p.handoffs(a.id)[0].SuccessorID
-				p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt, given = nil, row.SkillInjectedAt })
-			}
-		}
+		p.afterFirst(func(what string) bool { return strings.Contains(what, " → injecting_skill") }, func() {
+			next = *p.handoffs(a.id)[0].SuccessorID
+			p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt, given = nil, row.SkillInjectedAt })
+		})
 		p.request(h, a, daemon.InjectingSkill)
 		p.wait("waits", 5*time.Second, 5*time.Second)
 		if got := p.handoffs(a.id)[0].Phase; got != daemon.InjectingSkill {
@@ -69,12 +66,9 @@ func TestExitDialogIsAnswered(t *testing.T) {
 func TestSuccessorEndsWhileBriefed(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.w.after = func(what string) {
-			if strings.Contains(what, " → briefing") {
-				p.w.after = nil
-				p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
-			}
-		}
+		p.afterFirst(func(what string) bool { return strings.Contains(what, " → briefing") }, func() {
+			p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
+		})
 		if failed := p.request(h, a, daemon.Failed); failed.Error == nil || failed.Error.Code != "successor_gone" {
 			t.Errorf("it failed with %v", failed.Error)
 		}
@@ -86,12 +80,9 @@ func TestSuccessorEndsWhileBriefed(t *testing.T) {
 func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.w.delay = func(c *call) time.Duration {
-			if strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "(exit for agent") {
-				return 2 * time.Second
-			}
-			return 0
-		}
+		p.delayEach(2*time.Second, func(c *call) bool {
+			return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "(exit for agent")
+		})
 		p.request(h, a, daemon.Completed)
 	})
 }
@@ -145,34 +136,32 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 // daemon presses Enter once: the draft comes back with the first Enter, and a second one would submit it.
 func TestEnterBesideADraft(t *testing.T) {
 	for _, what := range []string{"a message", "the exit command"} {
-		t.Run(what, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				a.person("half a thought")
-				p.wait("thinks", time.Second, time.Second)
-				pressed := 0
-				p.w.delay = func(c *call) time.Duration {
-					if strings.HasPrefix(c.what, "Press ") {
-						pressed++
-						a.frozen = time.Now().Add(10 * time.Second)
-					}
-					return 0
+		storyAs(t, what, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			a.person("half a thought")
+			p.wait("thinks", time.Second, time.Second)
+			pressed := 0
+			p.w.delay = func(c *call) time.Duration {
+				if strings.HasPrefix(c.what, "Press ") {
+					pressed++
+					a.frozen = time.Now().Add(10 * time.Second)
 				}
-				if what == "a message" {
-					p.send(a.id)
-					p.await("the Enter", time.Minute, func() bool { return pressed > 0 })
-					p.wait("looks elsewhere", 20*time.Second, 20*time.Second)
-					if a.composer.Text != "half a thought" {
-						t.Errorf("the composer holds %q", a.composer.Text)
-					}
-				} else {
-					p.stop(h, a.id, false)
+				return 0
+			}
+			if what == "a message" {
+				p.send(a.id)
+				p.await("the Enter", time.Minute, func() bool { return pressed > 0 })
+				p.wait("looks elsewhere", 20*time.Second, 20*time.Second)
+				if a.composer.Text != "half a thought" {
+					t.Errorf("the composer holds %q", a.composer.Text)
 				}
-				p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
-				if pressed != 1 {
-					t.Errorf("Enter was pressed %d times", pressed)
-				}
-			})
+			} else {
+				p.stop(h, a.id, false)
+			}
+			p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
+			if pressed != 1 {
+				t.Errorf("Enter was pressed %d times", pressed)
+			}
 		})
 	}
 }

@@ -43,10 +43,7 @@ func TestAbortBelowADialog(t *testing.T) {
 			t.Errorf("the pipeline says %q", pl.Note)
 		}
 		p.abort(h, id)
-		wantCode(t, p.ask(h, "abort once more", func(ctx context.Context, d *house.House) error {
-			_, err := d.Pipelines.AbortPipeline(ctx, id)
-			return err
-		}), daemon.CodePipelineEnded)
+		wantCode(t, p.ask(h, "abort once more", func(ctx context.Context, d *house.House) error { return errorOf(d.Pipelines.AbortPipeline(ctx, id)) }), daemon.CodePipelineEnded)
 		p.await("its end", 30*time.Second, func() bool { return p.row(a).EndedAt != nil })
 		pl := p.reachStatus(id, daemon.PipelineFailed)
 		if len(a.answers) > 0 || p.row(works).StopAskedAt != nil || pl.Note != "" || *pl.Steps[0].Error != "Pipeline aborted" || !strings.Contains(pl.Hint, "understudy pipeline resume") || eventsOf(p, event.PipelineFailed)[0].Alert {
@@ -131,42 +128,40 @@ func TestRecordIsTakenUpOnce(t *testing.T) {
 // could not start.
 func TestNextStepFollowsItsPredecessor(t *testing.T) {
 	for _, gone := range []bool{false, true} {
-		t.Run(map[bool]string{false: "to another directory", true: "when its directory is back"}[gone], func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				dir := filepath.Join(h.cwd, "tree-0")
-				p.w.born = func(a *agent) {
-					p.w.born = nil
-					a.extra = func(context.Context) bool {
-						if gone {
-							rename(t, h.cwd, h.cwd+".away")
-							return true
-						}
-						_ = os.MkdirAll(dir, 0o700)
-						a.moveTo(dir)
-						a.worked = dir
+		storyAs(t, map[bool]string{false: "to another directory", true: "when its directory is back"}[gone], func(t *testing.T, p *person, h *host) {
+			dir := filepath.Join(h.cwd, "tree-0")
+			p.w.born = func(a *agent) {
+				p.w.born = nil
+				a.extra = func(context.Context) bool {
+					if gone {
+						rename(t, h.cwd, h.cwd+".away")
 						return true
 					}
+					_ = os.MkdirAll(dir, 0o700)
+					a.moveTo(dir)
+					a.worked = dir
+					return true
 				}
-				id := p.startPipeline(h, "two")
-				a := p.newest(id, 0)
-				pl := p.reachStatus(id, daemon.PipelineWaiting)
-				p.approve(&pl, h)
-				if gone {
-					pl = p.reachStatus(id, daemon.PipelineFailed)
-					p.wait("looks on", 10*time.Second, 10*time.Second)
-					if row := p.row(a); pl.ErrorCode != daemon.CodeAgentNotStartable || !strings.Contains(*pl.Error, "that directory is gone") || !row.Active() || row.StopAskedAt != nil {
-						t.Errorf("it failed with %s: %s; agent %d is %s", pl.ErrorCode, *pl.Error, row.ID, row.State)
-					}
-					rename(t, h.cwd+".away", h.cwd)
-					p.resume(&pl, false)
-					p.reachStatus(id, daemon.PipelineDone)
-					return
+			}
+			id := p.startPipeline(h, "two")
+			a := p.newest(id, 0)
+			pl := p.reachStatus(id, daemon.PipelineWaiting)
+			p.approve(&pl, h)
+			if gone {
+				pl = p.reachStatus(id, daemon.PipelineFailed)
+				p.wait("looks on", 10*time.Second, 10*time.Second)
+				if row := p.row(a); pl.ErrorCode != daemon.CodeAgentNotStartable || !strings.Contains(*pl.Error, "that directory is gone") || !row.Active() || row.StopAskedAt != nil {
+					t.Errorf("it failed with %s: %s; agent %d is %s", pl.ErrorCode, *pl.Error, row.ID, row.State)
 				}
-				pl = p.reachStatus(id, daemon.PipelineDone)
-				if second, _ := p.w.store.Agent(ctx(), pl.Steps[1].AgentIDs[0]); second.Cwd != dir || !has(pl.Warnings, "moved to "+dir) {
-					t.Errorf("the second step worked in %s: %q", second.Cwd, pl.Warnings)
-				}
-			})
+				rename(t, h.cwd+".away", h.cwd)
+				p.resume(&pl, false)
+				p.reachStatus(id, daemon.PipelineDone)
+				return
+			}
+			pl = p.reachStatus(id, daemon.PipelineDone)
+			if second, _ := p.w.store.Agent(ctx(), pl.Steps[1].AgentIDs[0]); second.Cwd != dir || !has(pl.Warnings, "moved to "+dir) {
+				t.Errorf("the second step worked in %s: %q", second.Cwd, pl.Warnings)
+			}
 		})
 	}
 }

@@ -34,12 +34,9 @@ func agentOn(p *person, h *host, runtime string) *agent {
 
 // message sends a text to an agent.
 func message(p *person, h *host, a *agent, text string) {
-	if err := p.ask(h, "send", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.SendMessage(ctx, a.id, text, false)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "send", func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Daemon.SendMessage(ctx, a.id, text, false))
+	}))
 }
 
 // pressed returns the keys that daemons have pressed in an agent's pane since the last text.
@@ -64,13 +61,7 @@ func hitLimit(p *person, h *host, a *agent) {
 func TestLimitOnTheScreenIsLeft(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := agentOn(p, h, "gemini")
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") {
-				p.w.inject = nil
-				return crashAfter
-			}
-			return none
-		}
+		p.failFirst(crashAfter, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
 		hitLimit(p, h, a)
 		if !p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited }) {
 			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
@@ -130,12 +121,9 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 		if p.row(a).State != daemon.Waiting {
 			t.Errorf("the agent is %s while its dialog stands", p.row(a).State)
 		}
-		p.w.inject = func(c *call) fault {
-			if c.kind == sending && (isHook(c.own, "DialogClosed") || isHook(c.own, "TurnEnded")) {
-				return lostHook
-			}
-			return none
-		}
+		p.failEach(lostHook, func(c *call) bool {
+			return c.kind == sending && (isHook(c.own, "DialogClosed") || isHook(c.own, "TurnEnded"))
+		})
 		a.person("", tmux.Enter)
 		if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle }) {
 			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
@@ -216,24 +204,16 @@ func TestSleepIsNoStillness(t *testing.T) {
 // draft aside. The next daemon presses Enter.
 func TestEnterAfterAKill(t *testing.T) {
 	for _, runtime := range []string{"gemini", "codex"} {
-		t.Run(runtime, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, runtime)
-				p.w.inject = func(c *call) fault {
-					if strings.HasPrefix(c.what, "Press ") {
-						p.w.inject = nil
-						return crashBefore
-					}
-					return none
-				}
-				message(p, h, a, "some work")
-				if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
-					t.Errorf("the agent is %s", p.row(a).State)
-				}
-				if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
-					t.Errorf("keys %v by %d daemons", keys, h.starts)
-				}
-			})
+		storyAs(t, runtime, func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, runtime)
+			p.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
+			message(p, h, a, "some work")
+			if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
+				t.Errorf("the agent is %s", p.row(a).State)
+			}
+			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
+				t.Errorf("keys %v by %d daemons", keys, h.starts)
+			}
 		})
 	}
 }
@@ -243,12 +223,7 @@ func TestEnterAfterAKill(t *testing.T) {
 func TestEnterAfterAStop(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
 		a := agentOn(p, h, "gemini")
-		p.w.inject = func(c *call) fault {
-			if c.abandoned() {
-				return lostAnswer
-			}
-			return none
-		}
+		p.failEach(lostAnswer, func(c *call) bool { return c.abandoned() })
 		p.w.delay = func(c *call) time.Duration {
 			if strings.HasPrefix(c.what, "restarts ") {
 				return 50*time.Millisecond - time.Until(c.due)
@@ -274,29 +249,27 @@ func TestServerIsSilent(t *testing.T) {
 		"a minute":    {time.Minute, daemon.Submitted},
 		"ten minutes": {10 * time.Minute, daemon.Unconfirmed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, "opencode")
-				var since time.Time
-				p.w.inject = func(one *call) fault {
-					given := strings.HasPrefix(one.what, "POST prompt")
-					if since.IsZero() && given {
-						since = time.Now()
-					}
-					if since.IsZero() || time.Since(since) > c.silent || !given && !strings.HasPrefix(one.what, "GET session") {
-						return none
-					}
-					return lostAnswer
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, "opencode")
+			var since time.Time
+			p.w.inject = func(one *call) fault {
+				given := strings.HasPrefix(one.what, "POST prompt")
+				if since.IsZero() && given {
+					since = time.Now()
 				}
-				message(p, h, a, "Mend the fence")
-				d := verdict(p, a)
-				if *d.Verdict != c.want || (c.want == daemon.Unconfirmed) != strings.Contains(d.Evidence, "its server did not answer for") {
-					t.Errorf("the verdict is %v: %s", *d.Verdict, d.Evidence)
+				if since.IsZero() || time.Since(since) > c.silent || !given && !strings.HasPrefix(one.what, "GET session") {
+					return none
 				}
-				if n := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") })); n != 1 {
-					t.Errorf("the agent was given the text %d times", n)
-				}
-			})
+				return lostAnswer
+			}
+			message(p, h, a, "Mend the fence")
+			d := verdict(p, a)
+			if *d.Verdict != c.want || (c.want == daemon.Unconfirmed) != strings.Contains(d.Evidence, "its server did not answer for") {
+				t.Errorf("the verdict is %v: %s", *d.Verdict, d.Evidence)
+			}
+			if n := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") })); n != 1 {
+				t.Errorf("the agent was given the text %d times", n)
+			}
 		})
 	}
 }
@@ -306,32 +279,30 @@ func TestServerIsSilent(t *testing.T) {
 func TestPromptThatOpencodeDrops(t *testing.T) {
 	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate, daemon.ModeTranscript} {
 		for _, limit := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, limit %t", mode, limit), func(t *testing.T) {
-				story(t, func(t *testing.T, p *person, h *host) {
-					p.w.limits.OnLimit = daemon.LimitWait
-					a := agentOn(p, h, "opencode")
-					a.mood.think = time.Second
-					a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
-					a.person("some work", tmux.Enter)
-					p.poll("the turn", func() bool { return a.stop != nil })
-					if limit {
-						a.limits = append(a.limits, &limitHit{over: time.Now().Add(10 * time.Minute), text: "usage limit reached"})
-					}
-					a.person("mend the fence", tmux.Enter)
-					if !limit {
-						p.wait("reads", time.Second, time.Second)
-						a.person("", tmux.Escape)
-					}
-					p.await("the end of the turn", time.Minute, func() bool { return a.stop == nil && p.row(a).State != daemon.Working })
-					p.wait("looks on", 10*time.Second, 10*time.Second)
-					a.limits = nil
-					p.requestHandoff(h, a, mode)
-					p.reach(a, daemon.Completed)
-					rec, err := p.w.store.Record(ctx(), p.handoffs(a.id)[0].ID)
-					if err != nil || strings.Count(rec.Context, "mend the fence") != 1 || strings.Contains(rec.Context, "has not begun") != (mode != daemon.ModeAgent) {
-						t.Errorf("%v, the context is %s", err, rec.Context)
-					}
-				})
+			storyAs(t, fmt.Sprintf("%s, limit %t", mode, limit), func(t *testing.T, p *person, h *host) {
+				p.w.limits.OnLimit = daemon.LimitWait
+				a := agentOn(p, h, "opencode")
+				a.mood.think = time.Second
+				a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
+				a.person("some work", tmux.Enter)
+				p.poll("the turn", func() bool { return a.stop != nil })
+				if limit {
+					a.limits = append(a.limits, &limitHit{over: time.Now().Add(10 * time.Minute), text: "usage limit reached"})
+				}
+				a.person("mend the fence", tmux.Enter)
+				if !limit {
+					p.wait("reads", time.Second, time.Second)
+					a.person("", tmux.Escape)
+				}
+				p.await("the end of the turn", time.Minute, func() bool { return a.stop == nil && p.row(a).State != daemon.Working })
+				p.wait("looks on", 10*time.Second, 10*time.Second)
+				a.limits = nil
+				p.requestHandoff(h, a, mode)
+				p.reach(a, daemon.Completed)
+				rec, err := p.w.store.Record(ctx(), p.handoffs(a.id)[0].ID)
+				if err != nil || strings.Count(rec.Context, "mend the fence") != 1 || strings.Contains(rec.Context, "has not begun") != (mode != daemon.ModeAgent) {
+					t.Errorf("%v, the context is %s", err, rec.Context)
+				}
 			})
 		}
 	}

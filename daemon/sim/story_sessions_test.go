@@ -23,9 +23,7 @@ func launched(p *person, a *agent) string { return argument(p, a, "--append-syst
 // argument returns the file that is an argument of an agent's command line.
 func argument(p *person, a *agent, name string) string {
 	var file hooks.LaunchFile
-	if err := json.Unmarshal([]byte(mustRead(a.file)), &file); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(json.Unmarshal([]byte(mustRead(a.file)), &file))
 	i := slices.Index(file.Argv, name)
 	if i < 0 {
 		p.w.fail("agent %d is launched by %q", a.id, file.Argv)
@@ -78,36 +76,34 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 func TestStepsOfAHandoff(t *testing.T) {
 	const end = "verifying created recorded shutting_down spawning awaiting_registration injecting_skill briefing completed"
 	for mode, steps := range map[daemon.Mode]string{daemon.ModeAgent: "started instructing awaiting_document " + end, daemon.ModeGenerate: "started generating " + end} {
-		t.Run(string(mode), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				before := mustRead(a.transcript())
-				p.requestHandoff(h, a, mode)
-				done := p.reach(a, daemon.Completed)
-				var got []string
-				for _, e := range log(p.w) {
-					step, ok := strings.CutPrefix(string(e.Type), "handoff_")
-					if ok && step != "waiting" && step != "read" { // the successor reads meanwhile
-						got = append(got, step)
-					}
+		storyAs(t, string(mode), func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			before := mustRead(a.transcript())
+			p.requestHandoff(h, a, mode)
+			done := p.reach(a, daemon.Completed)
+			var got []string
+			for _, e := range log(p.w) {
+				step, ok := strings.CutPrefix(string(e.Type), "handoff_")
+				if ok && step != "waiting" && step != "read" { // the successor reads meanwhile
+					got = append(got, step)
 				}
-				if strings.Join(got, " ") != steps {
-					t.Errorf("the steps were\n%s, want\n%s", strings.Join(got, " "), steps)
+			}
+			if strings.Join(got, " ") != steps {
+				t.Errorf("the steps were\n%s, want\n%s", strings.Join(got, " "), steps)
+			}
+			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 10)
+			if after := mustRead(a.transcript()); err != nil || mode == daemon.ModeGenerate && (len(list) != 1 || list[0].Kind != daemon.KindExit || after != before) {
+				t.Errorf("%v: it was given %+v, its transcript has grown by %q", err, list, strings.TrimPrefix(after, before))
+			}
+			if !strings.Contains(mustRead(done.FilePath), "## Next Agent Context") || done.RecordedAt == nil || done.Structured == nil {
+				t.Errorf("handoff %+v", done)
+			}
+			for _, part := range []string{done.FilePath, *done.ContextPath, done.Ref} {
+				if !strings.Contains(*done.InjectionPrompt, part) {
+					t.Errorf("the injection prompt %q does not name %s", *done.InjectionPrompt, part)
 				}
-				list, err := p.w.store.Deliveries(ctx(), a.id, 0, 10)
-				if after := mustRead(a.transcript()); err != nil || mode == daemon.ModeGenerate && (len(list) != 1 || list[0].Kind != daemon.KindExit || after != before) {
-					t.Errorf("%v: it was given %+v, its transcript has grown by %q", err, list, strings.TrimPrefix(after, before))
-				}
-				if !strings.Contains(mustRead(done.FilePath), "## Next Agent Context") || done.RecordedAt == nil || done.Structured == nil {
-					t.Errorf("handoff %+v", done)
-				}
-				for _, part := range []string{done.FilePath, *done.ContextPath, done.Ref} {
-					if !strings.Contains(*done.InjectionPrompt, part) {
-						t.Errorf("the injection prompt %q does not name %s", *done.InjectionPrompt, part)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -142,8 +138,7 @@ func TestRenamedPersona(t *testing.T) {
 		const to = "developer-connie-1"
 		rename := func() error {
 			return p.ask(h, "rename", func(ctx context.Context, d *house.House) error {
-				_, err := d.Marks.RenamePersona(ctx, personaSlugs[0], to)
-				return err
+				return errorOf(d.Marks.RenamePersona(ctx, personaSlugs[0], to))
 			})
 		}
 		if rename() == nil {
@@ -151,9 +146,7 @@ func TestRenamedPersona(t *testing.T) {
 		}
 		p.stop(h, old.id, false)
 		p.await("its end", time.Minute, func() bool { return p.row(old).EndedAt != nil })
-		if err := rename(); err != nil {
-			t.Fatal(err)
-		}
+		p.w.ok(rename())
 		document := filepath.Join(h.dir.Handoffs(to), filepath.Base(p.handoffs(a.id)[0].FilePath))
 		if mustRead(document) == "" {
 			t.Errorf("no document at %s", document)
@@ -196,12 +189,7 @@ func TestLineOfAnAttachedPane(t *testing.T) {
 		if l := h.term.Line(b.ref); l != (tmux.Line{}) {
 			t.Errorf("nobody looks at agent %d, and its pane has %+v", b.id, l)
 		}
-		if err := p.ask(h, "attach", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.Screen(ctx, b.id, false)
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.ask(h, "attach", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.Screen(ctx, b.id, false)) }))
 		wantLine(b, "2 "+b.name+" · "+personaSlugs[0], "idle", tmux.Plain)
 	})
 }

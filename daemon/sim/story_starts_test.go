@@ -19,37 +19,32 @@ import (
 func TestFirstTextIsHeld(t *testing.T) {
 	const dialogOver, unread = "a dialog opens over it", "its pane cannot be read when ack_timeout ends"
 	for n, name := range []string{"nothing else", dialogOver, unread, "nothing else", dialogOver, unread} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
-				p.w.born = func(next *agent) { next.mood.held, next.heldFor, next.mute = 1, 50*time.Second, n < 3 }
-				p.request(h, a, daemon.Briefing)
-				next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
-				p.poll("the text", func() bool { return len(next.pending) > 0 })
-				switch name {
-				case unread:
-					ends := time.Now().Add(settings().Handoff.AckTimeout)
-					p.w.inject = func(c *call) fault {
-						if off := time.Until(ends).Abs(); off < 3*time.Second && strings.HasPrefix(c.what, "Look ") {
-							return failed
-						}
-						return none
-					}
-				case dialogOver:
-					p.w.employEndless("chance", func(p *person) {
-						await(next, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
-					})
-					p.wait("reads", 3*time.Second, 3*time.Second)
-					next.dialog.give(1)
-				}
-				done := p.reach(a, daemon.Completed)
-				p.wait("looks on", time.Minute, time.Minute)
-				if n := p.w.takes[takeKey(next.id, done.Ref)]; n != 1 || !next.ready {
-					t.Errorf("the successor took its prompt %d times", n)
-				}
-			})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			p.promptOnce(a)
+			p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+			p.w.born = func(next *agent) { next.mood.held, next.heldFor, next.mute = 1, 50*time.Second, n < 3 }
+			p.request(h, a, daemon.Briefing)
+			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+			p.poll("the text", func() bool { return len(next.pending) > 0 })
+			switch name {
+			case unread:
+				ends := time.Now().Add(settings().Handoff.AckTimeout)
+				p.failEach(failed, func(c *call) bool {
+					return time.Until(ends).Abs() < 3*time.Second && strings.HasPrefix(c.what, "Look ")
+				})
+			case dialogOver:
+				p.w.employEndless("chance", func(p *person) {
+					await(next, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+				})
+				p.wait("reads", 3*time.Second, 3*time.Second)
+				next.dialog.give(1)
+			}
+			done := p.reach(a, daemon.Completed)
+			p.wait("looks on", time.Minute, time.Minute)
+			if n := p.w.takes[takeKey(next.id, done.Ref)]; n != 1 || !next.ready {
+				t.Errorf("the successor took its prompt %d times", n)
+			}
 		})
 	}
 }
@@ -66,12 +61,9 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 			await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		})
 		closed := false
-		p.w.delay = func(c *call) time.Duration {
-			if strings.HasPrefix(c.what, "Look ") && len(a.inputs)+len(a.composer.Text) > 0 && (closed || a.dialog == nil) {
-				return time.Second // no look shows the text without the dialog
-			}
-			return 0
-		}
+		p.delayEach(time.Second, func(c *call) bool {
+			return strings.HasPrefix(c.what, "Look ") && len(a.inputs)+len(a.composer.Text) > 0 && (closed || a.dialog == nil)
+		}) // no look shows the text without the dialog
 		p.send(a.id)
 		p.poll("the dialog", func() bool { return a.dialog != nil })
 		p.wait("reads", 3*time.Second, 3*time.Second)
@@ -98,12 +90,7 @@ func TestMoveThatIsHeardLate(t *testing.T) {
 		a := p.agent(h)
 		p.promptOnce(a)
 		ended := false
-		p.w.inject = func(c *call) fault { // no hook reaches the daemon before the end is committed
-			if !ended && strings.HasPrefix(c.what, "RecordHook") {
-				return failed
-			}
-			return none
-		}
+		p.failEach(failed, func(c *call) bool { return !ended && strings.HasPrefix(c.what, "RecordHook") }) // no hook reaches the daemon before the end is committed
 		p.w.after = func(what string) { ended = ended || strings.Contains(what, "ended") }
 		a.extra = func(context.Context) bool {
 			a.worked = filepath.Join(h.cwd, "tree-0")

@@ -25,30 +25,28 @@ func TestStepFailures(t *testing.T) {
 		{"agent_gone", "Agent 1 ended before its turn was over (", 20 * time.Second, func(a *agent) { a.mood.think = time.Hour }, func(_ *person, _ *host, a *agent) { a.signal(syscall.SIGKILL) }},
 		{"agent_gone", "Agent 1 was stopped before its turn was over", 20 * time.Second, func(a *agent) { a.mood.think = time.Hour }, func(p *person, h *host, a *agent) { p.stop(h, a.id, false) }},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.born = c.mood
-				began := time.Now()
-				id := p.startPipeline(h, "one")
-				if c.end != nil {
-					a := p.newest(id, 0)
-					p.poll("its turn", func() bool { return a.working != "" })
-					c.end(p, h, a)
-				}
-				failed := p.reachStatus(id, daemon.PipelineFailed)
-				if failed.Error == nil {
-					return
-				}
-				if took, s := time.Since(began), failed.Steps[0]; string(failed.ErrorCode) != c.code || took > c.within || !strings.HasPrefix(*failed.Error, c.says) || *s.Error != *failed.Error || s.LatestHandoff != nil {
-					t.Errorf("it failed with %s after %s: %s; its step with %s", failed.ErrorCode, took, *failed.Error, *s.Error)
-				}
-				p.w.born = nil
-				p.resume(&failed, false)
-				done := p.reachStatus(id, daemon.PipelineDone)
-				if s := done.Steps[0]; done.Error != nil || s.Error != nil || done.Hint != "" || len(s.AgentIDs) != 2 || s.Input != failed.Steps[0].Input {
-					t.Errorf("after the resume: %+v", done)
-				}
-			})
+		storyAs(t, c.says, func(t *testing.T, p *person, h *host) {
+			p.w.born = c.mood
+			began := time.Now()
+			id := p.startPipeline(h, "one")
+			if c.end != nil {
+				a := p.newest(id, 0)
+				p.poll("its turn", func() bool { return a.working != "" })
+				c.end(p, h, a)
+			}
+			failed := p.reachStatus(id, daemon.PipelineFailed)
+			if failed.Error == nil {
+				return
+			}
+			if took, s := time.Since(began), failed.Steps[0]; string(failed.ErrorCode) != c.code || took > c.within || !strings.HasPrefix(*failed.Error, c.says) || *s.Error != *failed.Error || s.LatestHandoff != nil {
+				t.Errorf("it failed with %s after %s: %s; its step with %s", failed.ErrorCode, took, *failed.Error, *s.Error)
+			}
+			p.w.born = nil
+			p.resume(&failed, false)
+			done := p.reachStatus(id, daemon.PipelineDone)
+			if s := done.Steps[0]; done.Error != nil || s.Error != nil || done.Hint != "" || len(s.AgentIDs) != 2 || s.Input != failed.Steps[0].Input {
+				t.Errorf("after the resume: %+v", done)
+			}
 		})
 	}
 }
@@ -80,82 +78,72 @@ func TestStepHearsAll(t *testing.T) {
 		"a message":       message,
 		"a queued prompt": func(_ *person, a *agent) { a.person("one more thing", tmux.Enter) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
-				id := p.startPipeline(h, "one")
-				a := p.newest(id, 0)
-				p.poll("its turn", func() bool { return a.stop != nil })
-				say(p, a)
-				done := p.reachStatus(id, daemon.PipelineDone)
-				if len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
-					t.Errorf("the output is %q, the agent's answers are %q", done.Steps[0].LatestHandoff.ContentMD, a.answers)
-				}
-			})
-		})
-	}
-	t.Run("a message as the turn ends", func(t *testing.T) {
-		story(t, func(t *testing.T, p *person, h *host) {
-			ending := false
-			p.delayFirst(func(c *call) bool { return isCommit(c, "«step_done»") }, func() time.Duration {
-				ending = true
-				return 150 * time.Millisecond
-			})
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			p.poll("the end of the step", func() bool { return ending })
-			message(p, a)
-			if done := p.reachStatus(id, daemon.PipelineDone); len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
-				t.Errorf("the agent's answers are %q, the pipeline is %s", a.answers, done.Status)
-			}
-		})
-	})
-	t.Run("a background task", func(t *testing.T) {
-		story(t, func(t *testing.T, p *person, h *host) {
-			p.w.born = func(a *agent) { a.tasks = 1 }
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			p.await("its answer", time.Minute, func() bool { return len(a.answers) > 0 })
-			p.wait("waits", 20*time.Second, 20*time.Second)
-			if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning {
-				t.Errorf("the pipeline is %s while a task runs: %v", pl.Status, err)
-			}
-			a.tasks--
-			a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
-			p.reachStatus(id, daemon.PipelineDone)
-		})
-	})
-	t.Run("a background task that does not end", func(t *testing.T) {
-		story(t, func(t *testing.T, p *person, h *host) {
-			p.w.born = func(a *agent) { a.tasks = 1 }
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			done := p.reachStatus(id, daemon.PipelineDone)
-			if done.Steps[0].LatestHandoff == nil {
-				return
-			}
-			const want = "Step 1 (developer-kim-2) ended with a background task of its agent still at work."
-			if done.Steps[0].LatestHandoff.ContentMD != a.answers[0] || !slices.Contains(done.Warnings, want) {
-				t.Errorf("the output is %q, the warnings are %q", done.Steps[0].LatestHandoff.ContentMD, done.Warnings)
-			}
-		})
-	})
-	t.Run("an interrupted turn", func(t *testing.T) {
-		story(t, func(t *testing.T, p *person, h *host) {
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
 			p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
 			id := p.startPipeline(h, "one")
 			a := p.newest(id, 0)
 			p.poll("its turn", func() bool { return a.stop != nil })
-			message(p, a)
-			p.poll("the next turn", func() bool { return a.stop != nil && strings.HasPrefix(a.working, "Task") })
-			a.person("", tmux.Escape)
-			p.wait("waits", 30*time.Second, 30*time.Second)
-			if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "as after Esc") {
-				t.Errorf("the pipeline is %s (%s) after its agent was interrupted: %v", pl.Status, pl.Note, err)
+			say(p, a)
+			done := p.reachStatus(id, daemon.PipelineDone)
+			if len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
+				t.Errorf("the output is %q, the agent's answers are %q", done.Steps[0].LatestHandoff.ContentMD, a.answers)
 			}
-			a.person("go on", tmux.Enter)
-			p.reachStatus(id, daemon.PipelineDone)
 		})
+	}
+	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
+		ending := false
+		p.delayFirst(func(c *call) bool { return isCommit(c, "«step_done»") }, func() time.Duration {
+			ending = true
+			return 150 * time.Millisecond
+		})
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.poll("the end of the step", func() bool { return ending })
+		message(p, a)
+		if done := p.reachStatus(id, daemon.PipelineDone); len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
+			t.Errorf("the agent's answers are %q, the pipeline is %s", a.answers, done.Status)
+		}
+	})
+	storyAs(t, "a background task", func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.tasks = 1 }
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.await("its answer", time.Minute, func() bool { return len(a.answers) > 0 })
+		p.wait("waits", 20*time.Second, 20*time.Second)
+		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning {
+			t.Errorf("the pipeline is %s while a task runs: %v", pl.Status, err)
+		}
+		a.tasks--
+		a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
+		p.reachStatus(id, daemon.PipelineDone)
+	})
+	storyAs(t, "a background task that does not end", func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.tasks = 1 }
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		done := p.reachStatus(id, daemon.PipelineDone)
+		if done.Steps[0].LatestHandoff == nil {
+			return
+		}
+		const want = "Step 1 (developer-kim-2) ended with a background task of its agent still at work."
+		if done.Steps[0].LatestHandoff.ContentMD != a.answers[0] || !slices.Contains(done.Warnings, want) {
+			t.Errorf("the output is %q, the warnings are %q", done.Steps[0].LatestHandoff.ContentMD, done.Warnings)
+		}
+	})
+	storyAs(t, "an interrupted turn", func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.poll("its turn", func() bool { return a.stop != nil })
+		message(p, a)
+		p.poll("the next turn", func() bool { return a.stop != nil && strings.HasPrefix(a.working, "Task") })
+		a.person("", tmux.Escape)
+		p.wait("waits", 30*time.Second, 30*time.Second)
+		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "as after Esc") {
+			t.Errorf("the pipeline is %s (%s) after its agent was interrupted: %v", pl.Status, pl.Note, err)
+		}
+		a.person("go on", tmux.Enter)
+		p.reachStatus(id, daemon.PipelineDone)
 	})
 }
 
@@ -176,32 +164,28 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 		a.person("", tmux.Enter)
 		return id, a
 	}
-	t.Run("forgotten", func(t *testing.T) {
-		story(t, func(_ *testing.T, p *person, h *host) {
-			id, _ := forgetful(p, h)
-			p.reachStatus(id, daemon.PipelineDone)
-		})
+	storyAs(t, "forgotten", func(_ *testing.T, p *person, h *host) {
+		id, _ := forgetful(p, h)
+		p.reachStatus(id, daemon.PipelineDone)
 	})
-	t.Run("taken after all", func(t *testing.T) {
-		story(t, func(t *testing.T, p *person, h *host) {
-			id, a := forgetful(p, h)
-			typing := false
-			p.w.delay = func(c *call) time.Duration {
-				if !isCommit(c, " typing ") {
-					return 0
-				}
-				p.w.delay, typing = nil, true
-				return 5 * time.Second
+	storyAs(t, "taken after all", func(t *testing.T, p *person, h *host) {
+		id, a := forgetful(p, h)
+		typing := false
+		p.w.delay = func(c *call) time.Duration {
+			if !isCommit(c, " typing ") {
+				return 0
 			}
-			p.poll("the typing", func() bool { return typing })
-			pl, err := p.w.store.Pipeline(ctx(), id)
-			if err != nil {
-				t.Error(err)
-			}
-			a.given = append(a.given, pl.Steps[0].Input)
-			a.enqueue(job{prompt: pl.Steps[0].Input})
-			p.reachStatus(id, daemon.PipelineDone)
-		})
+			p.w.delay, typing = nil, true
+			return 5 * time.Second
+		}
+		p.poll("the typing", func() bool { return typing })
+		pl, err := p.w.store.Pipeline(ctx(), id)
+		if err != nil {
+			t.Error(err)
+		}
+		a.given = append(a.given, pl.Steps[0].Input)
+		a.enqueue(job{prompt: pl.Steps[0].Input})
+		p.reachStatus(id, daemon.PipelineDone)
 	})
 }
 
@@ -269,12 +253,7 @@ func TestNoSecondPaneAfterAnOutage(t *testing.T) {
 // daemon starts another one, whose answer is the step's output. Every run checks whose answer that is.
 func TestProcessThatWasNeverStored(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.inject = func(c *call) fault {
-			if strings.Contains(c.what, "agent_started") {
-				return failed
-			}
-			return none
-		}
+		p.failEach(failed, func(c *call) bool { return strings.Contains(c.what, "agent_started") })
 		p.w.born = func(a *agent) { a.mood.trust = len(p.w.agents) == 1 }
 		id := p.startPipeline(h, "one")
 		p.await("the dialog of its first process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].dialog != nil })
@@ -292,20 +271,18 @@ func TestProcessThatWasNeverStored(t *testing.T) {
 // answers.
 func TestOutageWhileLaunched(t *testing.T) {
 	for _, first := range []string{"pipeline ", "Commit agent 1 starting "} {
-		t.Run(first, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.inject = func(c *call) fault {
-					if c.who != "agent 1" || !strings.HasPrefix(c.what, first) {
-						return none
-					}
-					p.w.inject = nil
-					return failed
+		storyAs(t, first, func(t *testing.T, p *person, h *host) {
+			p.w.inject = func(c *call) fault {
+				if c.who != "agent 1" || !strings.HasPrefix(c.what, first) {
+					return none
 				}
-				p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
-				if p.w.inject != nil {
-					t.Error("the database was never away")
-				}
-			})
+				p.w.inject = nil
+				return failed
+			}
+			p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
+			if p.w.inject != nil {
+				t.Error("the database was never away")
+			}
 		})
 	}
 }

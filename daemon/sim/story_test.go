@@ -38,9 +38,7 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 		}
 		w.hosts = nil
 		for range hosts {
-			if err := w.addHost(); err != nil {
-				t.Fatal(err)
-			}
+			w.ok(w.addHost())
 		}
 		clear(w.plan.on)
 		w.limits, w.background = daemon.DefaultLimits, daemon.BackgroundWarn
@@ -65,6 +63,12 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 	if err := os.RemoveAll(root); err != nil {
 		t.Error(err)
 	}
+}
+
+// storyAs is a story that is one of several in a test.
+func storyAs(t *testing.T, name string, tell func(t *testing.T, p *person, h *host)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { story(t, tell) })
 }
 
 // start requests a new agent, and returns its id.
@@ -100,6 +104,47 @@ func (p *person) delayFirst(is func(c *call) bool, do func() time.Duration) {
 	}
 }
 
+// delayEach delays each call that is accepts.
+func (p *person) delayEach(by time.Duration, is func(c *call) bool) {
+	p.w.delay = func(c *call) time.Duration {
+		if is(c) {
+			return by
+		}
+		return 0
+	}
+}
+
+// failEach has each call fail that is accepts.
+func (p *person) failEach(how fault, is func(c *call) bool) {
+	p.w.inject = func(c *call) fault {
+		if is(c) {
+			return how
+		}
+		return none
+	}
+}
+
+// failFirst has the first call fail that is accepts.
+func (p *person) failFirst(how fault, is func(c *call) bool) {
+	p.failEach(how, func(c *call) bool {
+		so := is(c)
+		if so {
+			p.w.inject = nil
+		}
+		return so
+	})
+}
+
+// afterFirst acts after the first commit that is accepts.
+func (p *person) afterFirst(is func(what string) bool, do func()) {
+	p.w.after = func(what string) {
+		if is(what) {
+			p.w.after = nil
+			do()
+		}
+	}
+}
+
 // request requests a handoff, and waits until it is in a phase.
 func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 	p.requestHandoff(h, a, "")
@@ -108,12 +153,9 @@ func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 
 // requestHandoff requests a handoff in a mode; "" is the default mode.
 func (p *person) requestHandoff(h *host, a *agent, mode daemon.Mode) {
-	if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, Mode: mode})
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, Mode: mode}))
+	}))
 }
 
 // awaitQuestion waits until the daemon asks what to do about an agent's handoff, because the agent has work that no
@@ -127,20 +169,13 @@ func (p *person) awaitQuestion(a *agent, within time.Duration) {
 
 // retryToEnd retries an agent's handoff, and waits until it is completed.
 func (p *person) retryToEnd(a *agent) {
-	if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.retry(&p.handoffs(a.id)[0]))
 	p.reach(a, daemon.Completed)
 }
 
 // stop stops an agent.
 func (p *person) stop(h *host, id int64, force bool) {
-	if err := p.ask(h, "stop", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.StopAgent(ctx, id, force)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "stop", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.StopAgent(ctx, id, force)) }))
 }
 
 // reopen resumes the session of an ended agent, and returns the new agent.
@@ -216,12 +251,9 @@ func (p *person) newest(pipeline int64, step int) (a *agent) {
 }
 
 func (p *person) abort(h *host, pipeline int64) {
-	if err := p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
-		_, err := d.Pipelines.AbortPipeline(ctx, pipeline)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Pipelines.AbortPipeline(ctx, pipeline))
+	}))
 }
 
 // startPipeline creates a pipeline from a template.
@@ -255,10 +287,5 @@ func (p *person) promptOnce(a *agent) {
 
 // loseHooks makes all hooks of an event get lost from now on.
 func (p *person) loseHooks(event string) {
-	p.w.inject = func(c *call) fault {
-		if c.kind == sending && isHook(c.own, event) {
-			return lostHook
-		}
-		return none
-	}
+	p.failEach(lostHook, func(c *call) bool { return c.kind == sending && isHook(c.own, event) })
 }

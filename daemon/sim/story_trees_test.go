@@ -41,27 +41,25 @@ func removed(p *person, t *testing.T, h *host, tree *daemon.Worktree) {
 // no reason to keep the tree: it is removed when the database answers. Every run checks that the row says what stands.
 func TestRemovalAcrossAnOutage(t *testing.T) {
 	for name, began := range map[string]bool{"before the removal": true, "after the removal": false} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				tree, _ := emptyTree(p, h)
-				times := 0
-				p.w.inject = func(c *call) fault {
-					switch {
-					case !strings.HasPrefix(c.who, "work tree"):
-					case !began && isCommit(c, "«worktree_removed»"):
-						began = true
-						return failed
-					case began && c.what == "list of agents" && times < 5:
-						times++
-						return failed
-					}
-					return none
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			tree, _ := emptyTree(p, h)
+			times := 0
+			p.w.inject = func(c *call) fault {
+				switch {
+				case !strings.HasPrefix(c.who, "work tree"):
+				case !began && isCommit(c, "«worktree_removed»"):
+					began = true
+					return failed
+				case began && c.what == "list of agents" && times < 5:
+					times++
+					return failed
 				}
-				removed(p, t, h, &tree)
-				if times != 5 {
-					t.Errorf("the database did not answer %d times", times)
-				}
-			})
+				return none
+			}
+			removed(p, t, h, &tree)
+			if times != 5 {
+				t.Errorf("the database did not answer %d times", times)
+			}
 		})
 	}
 }
@@ -78,12 +76,7 @@ func TestAgentWhileATreeIsRemoved(t *testing.T) {
 		})
 		p.w.employ("another", func(p *person) { p.reopen(h, a.id) })
 		p.poll("the new agent", func() bool { return resuming })
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil {
-				return failed
-			}
-			return none
-		}
+		p.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
 		removed(p, t, h, &tree)
 		if p.row(a).SuccessorID == nil {
 			t.Error("its agent was not resumed")
@@ -107,34 +100,30 @@ func onBranch(p *person, h *host, template, branch string) (id int64) {
 // again. At the end it is removed, unless it holds work that is not committed: then a warning says so.
 func TestTreeOfAPipeline(t *testing.T) {
 	for _, loose := range []bool{false, true} {
-		t.Run(fmt.Sprint("with loose work: ", loose), func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				id := onBranch(p, h, "two", "roof")
-				pl := p.reachStatus(id, daemon.PipelineWaiting)
-				path := *pl.Worktree
-				if a := p.w.agents[0]; a.begun != path || path == h.cwd {
-					t.Errorf("agent %d works in %s, want %s", a.id, a.begun, path)
+		storyAs(t, fmt.Sprint("with loose work: ", loose), func(t *testing.T, p *person, h *host) {
+			id := onBranch(p, h, "two", "roof")
+			pl := p.reachStatus(id, daemon.PipelineWaiting)
+			path := *pl.Worktree
+			if a := p.w.agents[0]; a.begun != path || path == h.cwd {
+				t.Errorf("agent %d works in %s, want %s", a.id, a.begun, path)
+			}
+			p.await("its agent's end", time.Minute, func() bool { return p.w.agents[0].dead })
+			delete(h.wood.trees, path)
+			h.wood.cut[path]++
+			p.w.ok(os.RemoveAll(path))
+			p.w.born = func(a *agent) {
+				if _, there := h.wood.trees[path]; !there || a.begun != path {
+					t.Errorf("an agent works in %s, want %s, which stands: %t", a.begun, path, there)
 				}
-				p.await("its agent's end", time.Minute, func() bool { return p.w.agents[0].dead })
-				delete(h.wood.trees, path)
-				h.wood.cut[path]++
-				if err := os.RemoveAll(path); err != nil {
-					t.Error(err)
+				if loose {
+					h.wood.made, h.wood.trees[path] = append(h.wood.made, "tiles"), tree{loose: []string{"tiles"}}
 				}
-				p.w.born = func(a *agent) {
-					if _, there := h.wood.trees[path]; !there || a.begun != path {
-						t.Errorf("an agent works in %s, want %s, which stands: %t", a.begun, path, there)
-					}
-					if loose {
-						h.wood.made, h.wood.trees[path] = append(h.wood.made, "tiles"), tree{loose: []string{"tiles"}}
-					}
-				}
-				p.approve(&pl, h)
-				pl = p.reachStatus(id, daemon.PipelineDone)
-				if _, there := h.wood.trees[path]; there != loose || (pl.Worktree != nil) != loose || has(pl.Warnings, path) != loose {
-					t.Errorf("the tree stands: %t, as %v: %q", there, pl.Worktree, pl.Warnings)
-				}
-			})
+			}
+			p.approve(&pl, h)
+			pl = p.reachStatus(id, daemon.PipelineDone)
+			if _, there := h.wood.trees[path]; there != loose || (pl.Worktree != nil) != loose || has(pl.Warnings, path) != loose {
+				t.Errorf("the tree stands: %t, as %v: %q", there, pl.Worktree, pl.Warnings)
+			}
 		})
 	}
 }
@@ -143,12 +132,7 @@ func TestTreeOfAPipeline(t *testing.T) {
 // step, with the reason. A resume goes on when git makes it.
 func TestTreeThatCannotBeMade(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "Make tree") {
-				return failed
-			}
-			return none
-		}
+		p.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
 		p.plant(h)
 		p.await("the end of what was never started", time.Minute, func() bool { a, err := p.w.store.Agent(ctx(), 1); return err == nil && a.EndedAt != nil })
 		if a, _ := p.w.store.Agent(ctx(), 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {
@@ -177,16 +161,13 @@ func TestTreeOfALine(t *testing.T) {
 			t.Errorf("agents work in %s and %s, want %s", again.begun, next.begun, row.Path)
 		}
 		remove := func(ctx context.Context, d *house.House) error {
-			_, err := d.Worktrees.RemoveWorktree(ctx, row.ID, worktrees.TreeRemoval{Force: true})
-			return err
+			return errorOf(d.Worktrees.RemoveWorktree(ctx, row.ID, worktrees.TreeRemoval{Force: true}))
 		}
 		wantCode(t, p.ask(h, "remove", remove), daemon.CodeWorktreeUsed)
 		row = p.w.treesOf(h)[0]
 		row.Ask(daemon.TreeTask{Do: daemon.TreeRemove, Force: true}, time.Now())
 		asked := &event.Event{Type: event.WorktreeAsked, Payload: []byte(`{"worktree_id":1}`)}
-		if err := p.w.store.Commit(ctx(), &daemon.Change{Worktrees: []*daemon.Worktree{&row}, Events: []*event.Event{asked}}); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Worktrees: []*daemon.Worktree{&row}, Events: []*event.Event{asked}}))
 		p.await("what comes of it", time.Minute, func() bool { return !p.w.treesOpen(h) })
 		if row = p.w.treesOf(h)[0]; row.State != daemon.TreeStanding || !strings.Contains(row.Last.Says, fmt.Sprintf("works in work tree %d", row.ID)) {
 			t.Errorf("the tree is %s: %s", row.State, row.Last.Says)

@@ -79,33 +79,31 @@ func TestEnterIsNotForTheDraftThatCameBack(t *testing.T) {
 	for what, drafts := range map[string][2]string{
 		"a late look": {"half a thought", ""}, "begun since": {"", "another thought"}, "the same text": {"Task 1 of story: look at the sheds and the barn", ""},
 	} {
-		t.Run(what, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
-				a.person(drafts[0])
-				p.wait("thinks", time.Second, time.Second)
-				typed := false
-				h.term.before = func(string) { typed = true }
-				p.w.delay = func(c *call) time.Duration {
-					switch {
-					case what != "the same text" && typed && strings.HasPrefix(c.what, "Look "):
-						p.w.delay = nil
-						a.person("", tmux.Enter)
-						a.person(drafts[1])
-						return 3 * time.Second
-					case what == "the same text" && strings.HasPrefix(c.what, "RecordHook UserPromptSubmit"):
-						return 3 * time.Second
-					}
-					return 0
+		storyAs(t, what, func(t *testing.T, p *person, h *host) {
+			a := p.agent(h)
+			a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
+			a.person(drafts[0])
+			p.wait("thinks", time.Second, time.Second)
+			typed := false
+			h.term.before = func(string) { typed = true }
+			p.w.delay = func(c *call) time.Duration {
+				switch {
+				case what != "the same text" && typed && strings.HasPrefix(c.what, "Look "):
+					p.w.delay = nil
+					a.person("", tmux.Enter)
+					a.person(drafts[1])
+					return 3 * time.Second
+				case what == "the same text" && strings.HasPrefix(c.what, "RecordHook UserPromptSubmit"):
+					return 3 * time.Second
 				}
-				p.send(a.id)
-				p.await("the message to be typed", time.Minute, func() bool { return typed })
-				p.wait("looks elsewhere", 8*time.Second, 8*time.Second)
-				if want := drafts[0] + drafts[1]; a.composer.Text != want {
-					t.Errorf("the composer holds %q, not %q", a.composer.Text, want)
-				}
-			})
+				return 0
+			}
+			p.send(a.id)
+			p.await("the message to be typed", time.Minute, func() bool { return typed })
+			p.wait("looks elsewhere", 8*time.Second, 8*time.Second)
+			if want := drafts[0] + drafts[1]; a.composer.Text != want {
+				t.Errorf("the composer holds %q, not %q", a.composer.Text, want)
+			}
 		})
 	}
 }
@@ -118,12 +116,9 @@ func TestLongMessageBesideADraft(t *testing.T) {
 		a.person("half a thought")
 		p.wait("thinks", time.Second, time.Second)
 		h.term.before = func(string) { a.frozen = time.Now().Add(2 * time.Second) }
-		if err := p.ask(h, "send a long message", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false)
-			return err
-		}); err != nil {
-			p.w.fail("%v", err)
-		}
+		p.w.ok(p.ask(h, "send a long message", func(ctx context.Context, d *house.House) error {
+			return errorOf(d.Daemon.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false))
+		}))
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
 		if a.composer.Text != "half a thought" {
 			t.Errorf("the composer holds %q", a.composer.Text)
@@ -156,33 +151,26 @@ func TestEnterByEchoIsKnown(t *testing.T) {
 // verdict submitted was kept from its agent.
 func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 	for cli, event := range map[string]string{"claude": "UserPromptSubmit", "gemini": "BeforeAgent"} {
-		t.Run(cli, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, cli)
-				a.mood.think = time.Second
-				h.term.before = func(string) {
-					h.term.before = nil
-					a.person("some work", tmux.Enter)
+		storyAs(t, cli, func(t *testing.T, p *person, h *host) {
+			a := agentOn(p, h, cli)
+			a.mood.think = time.Second
+			h.term.before = func(string) {
+				h.term.before = nil
+				a.person("some work", tmux.Enter)
+			}
+			lost := false
+			p.w.inject = func(c *call) fault {
+				if !lost && c.kind == sending && isHook(c.own, event) {
+					lost = true
+					return lostHook
 				}
-				lost := false
-				p.w.inject = func(c *call) fault {
-					if !lost && c.kind == sending && isHook(c.own, event) {
-						lost = true
-						return lostHook
-					}
-					return none
-				}
-				p.w.delay = func(c *call) time.Duration {
-					if lost && c.what == "reads its keyboard" {
-						return 5 * time.Second
-					}
-					return 0
-				}
-				p.send(a.id)
-				if d := verdict(p, a); !lost || *d.Verdict != daemon.Submitted {
-					t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)
-				}
-			})
+				return none
+			}
+			p.delayEach(5*time.Second, func(c *call) bool { return lost && c.what == "reads its keyboard" })
+			p.send(a.id)
+			if d := verdict(p, a); !lost || *d.Verdict != daemon.Submitted {
+				t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)
+			}
 		})
 	}
 }

@@ -99,12 +99,8 @@ func limitTo(p *person, h *host, tokens int) {
 }
 
 func writeSkill(p *person, h *host, text string) {
-	if err := os.WriteFile(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md"), []byte(text), 0o600); err != nil {
-		p.w.fail("%v", err)
-	}
-	if err := h.daemon.d.Personas.Refresh(); err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(os.WriteFile(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md"), []byte(text), 0o600))
+	p.w.ok(h.daemon.d.Personas.Refresh())
 }
 
 // queued returns how many texts wait for an agent.
@@ -171,12 +167,7 @@ func TestBudgetGoOn(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := exhaust(p, t, h)
 		for range 2 {
-			if err := p.ask(h, "go on", func(ctx context.Context, d *house.House) error {
-				_, err := d.Usage.GoOn(ctx, personaSlugs[0])
-				return err
-			}); err != nil {
-				t.Error(err)
-			}
+			p.w.ok(p.ask(h, "go on", func(ctx context.Context, d *house.House) error { return errorOf(d.Usage.GoOn(ctx, personaSlugs[0])) }))
 		}
 		p.await("the message", 2*time.Minute, func() bool { return p.queued(a) == 0 && p.row(a).Note == "" })
 		turn(p, a)

@@ -26,15 +26,13 @@ func TestRetryBesideTheWriter(t *testing.T) {
 			return a.permission(ctx)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
-				a := p.agent(h)
-				p.promptOnce(a)
-				a.extra = func(ctx context.Context) bool { return slow(p, a, ctx) }
-				p.request(h, a, daemon.Completed)
-				a.askedOnce(t)
-			})
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+			a := p.agent(h)
+			p.promptOnce(a)
+			a.extra = func(ctx context.Context) bool { return slow(p, a, ctx) }
+			p.request(h, a, daemon.Completed)
+			a.askedOnce(t)
 		})
 	}
 }

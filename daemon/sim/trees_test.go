@@ -217,8 +217,7 @@ func (p *person) forest(h *host) {
 // plant starts an agent in a tree of its own.
 func (p *person) plant(h *host) {
 	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &agents.NewWorktree{}})
-		return err
+		return errorOf(d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &agents.NewWorktree{}}))
 	})
 }
 
@@ -244,10 +243,7 @@ func (p *person) work(h *host, t *daemon.Worktree) {
 }
 
 func (p *person) askTree(h *host, t *daemon.Worktree, what string, do func(context.Context, *house.House) (daemon.Worktree, error)) {
-	_ = p.ask(h, fmt.Sprintf("%s tree %d", what, t.ID), func(ctx context.Context, d *house.House) error {
-		_, err := do(ctx, d)
-		return err
-	})
+	_ = p.ask(h, fmt.Sprintf("%s tree %d", what, t.ID), func(ctx context.Context, d *house.House) error { return errorOf(do(ctx, d)) })
 }
 
 // tend stops the newest agent of a tree, or opens its session again.

@@ -57,6 +57,24 @@ func (w *world) fail(format string, args ...any) {
 	w.trace.note("✗✗✗", "%s", text)
 }
 
+// ok fails the run if there is an error.
+func (w *world) ok(err error) {
+	if err != nil {
+		w.fail("%v", err)
+	}
+}
+
+// must returns a value that cannot be missing.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// errorOf returns the error of an answer alone.
+func errorOf[T any](_ T, err error) error { return err }
+
 // newWorld makes the hosts of a run; nothing runs yet.
 func newWorld(seed uint64, root string) (*world, error) {
 	tr := &trace{began: time.Now(), hide: strings.NewReplacer(root, "…")}
