@@ -295,10 +295,7 @@ func (a *agent) register(status string) {
 	if a.cli.rt.Registry == nil {
 		return
 	}
-	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.dir, "status": status, "name": a.name})
-	if err != nil {
-		panic(err) // cannot happen: the values are plain
-	}
+	b := must(json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.dir, "status": status, "name": a.name}))
 	a.h.registry.Store(runtimes.RegistryPath(a.h.config, a.proc.PID), b)
 }
 

@@ -75,11 +75,7 @@ func afterCommit(w *world, g *daemonRun) {
 // checkHandoff: a handoff moves as its table says, from the phase that it was in, and its row agrees with its
 // transitions, its delivery and its record.
 func checkHandoff(w *world, h *daemon.Handoff) {
-	list, err := w.lent.Transitions(context.Background(), h.ID)
-	if err != nil {
-		w.fail("%v", err)
-		return
-	}
+	list := must(w.lent.Transitions(context.Background(), h.ID))
 	for _, t := range list[w.moves[h.ID]:] {
 		from, known := w.last[h.ID]
 		if !known {
@@ -155,11 +151,7 @@ func token(d *daemon.Delivery) string {
 // was judged as not submitted.
 func afterTake(w *world, a *agent, prompt string, from origin) {
 	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
-	list, err := w.lent.Deliveries(context.Background(), a.id, 0, 500)
-	if err != nil {
-		w.fail("%v", err)
-		return
-	}
+	list := must(w.lent.Deliveries(context.Background(), a.id, 0, 500))
 	checkStepPrompt(w, a, prompt)
 	w.checkGoOn(a, prompt)
 	ours := false

@@ -135,10 +135,7 @@ func ended(w *world) {
 // log returns the whole event log.
 func log(w *world) (all []event.Event) {
 	for after := int64(0); ; {
-		page, err := w.lent.Events(context.Background(), event.Filter{After: after, Limit: 500})
-		if err != nil {
-			w.fail("%v", err)
-		}
+		page := must(w.lent.Events(context.Background(), event.Filter{After: after, Limit: 500}))
 		if len(page) == 0 {
 			return all
 		}
@@ -173,11 +170,7 @@ var phases = []daemon.Phase{
 
 // checkLog: each move of a handoff has its event, in order, and each failure is an alert.
 func checkLog(w *world, h *daemon.Handoff, events []event.Event) {
-	moves, err := w.lent.Transitions(context.Background(), h.ID)
-	if err != nil {
-		w.fail("%v", err)
-		return
-	}
+	moves := must(w.lent.Transitions(context.Background(), h.ID))
 	var told []string
 	for i := range events {
 		e := &events[i]

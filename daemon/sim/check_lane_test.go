@@ -117,10 +117,7 @@ func tells(e *event.Event, id int64) bool {
 // checkMessages: the log has the verdict of each message once.
 func checkMessages(w *world, agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
-		list, err := w.lent.Deliveries(ctx(), agents[i].ID, 0, 500)
-		if err != nil {
-			w.fail("%v", err)
-		}
+		list := must(w.lent.Deliveries(ctx(), agents[i].ID, 0, 500))
 		for j := range list {
 			d := &list[j]
 			if d.Kind != daemon.KindMessage || d.Verdict == nil {

@@ -87,10 +87,7 @@ func TestLocks(t *testing.T) {
 	var files []string
 	for pkg := range packagesOf() {
 		_, dir, _ := strings.Cut(pkg, "/daemon")
-		list, err := filepath.Glob(".." + dir + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(filepath.Glob(".." + dir + "/*.go"))
 		files = append(files, list...)
 	}
 	declared := 0
@@ -98,10 +95,7 @@ func TestLocks(t *testing.T) {
 		if match, _ := filepath.Match("*_test.go", filepath.Base(file)); match {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))
 		declared += len(regexp.MustCompile(`sync\.(RW)?Mutex`).FindAll(text, -1))
 	}
 	found := map[string]bool{}

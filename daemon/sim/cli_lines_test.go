@@ -17,10 +17,7 @@ const linesName = "lines"
 var linesRuntime = mustGeneric(linesName, catalog.Generic{Command: []string{linesName}, Ready: `^> `, Exit: "/bye"})
 
 func mustGeneric(name string, g catalog.Generic) *runtimes.Runtime {
-	rt, err := catalog.NewGeneric(name, g)
-	if err != nil {
-		panic(err)
-	}
+	rt := must(catalog.NewGeneric(name, g))
 	return rt
 }
 

@@ -176,9 +176,6 @@ func takeFile(a *agent, path string) {
 
 // mustRuntime returns the runtime of that name.
 func mustRuntime(name string) *runtimes.Runtime {
-	rt, err := catalog.For(name)
-	if err != nil {
-		panic(err)
-	}
+	rt := must(catalog.For(name))
 	return rt
 }

@@ -317,10 +317,7 @@ func (a *agent) stamp() string { return a.h.now().UTC().Format(stampLayout) }
 
 // mustJSON returns a value as JSON.
 func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // cannot happen: the values are plain
-	}
+	b := must(json.Marshal(v))
 	return b
 }
 

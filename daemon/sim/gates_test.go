@@ -126,10 +126,7 @@ func (a *agent) couldSee(d *dialog) time.Duration {
 
 // checkNothingStands: an agent that is said to work because permissions have ended waits for no other one that the daemon has heard of.
 func checkNothingStands(w *world, a *agent, ended []*daemon.Permission) {
-	stored, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	stored := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id}))
 	for _, p := range stored {
 		d := a.asked[p.Subject]
 		over := slices.ContainsFunc(ended, func(e *daemon.Permission) bool { return e.ID == p.ID })

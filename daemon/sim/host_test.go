@@ -275,10 +275,7 @@ func (l *logger) Handle(_ context.Context, r slog.Record) error {
 // it twice at the same time, with two keys. Sometimes one process sends its payload twice, under one key, and waits for
 // one answer.
 func (h *host) hook(a *agent, event string, payload actor.Fields) (answer hookAnswer) {
-	body, err := json.Marshal(payload)
-	if err != nil {
-		panic(err) // cannot happen: the values are plain
-	}
+	body := must(json.Marshal(payload))
 	a.sent = append(a.sent, body)
 	env := h.envelope(a, event, body)
 	runs := []chan hookAnswer{h.runHook(a, env, false)}

@@ -172,10 +172,7 @@ func (w *world) waitsForLimit(a *daemon.Agent) bool {
 
 // goOns counts the prompts to go on that were queued for an agent.
 func (w *world) goOns(id int64) (n int) {
-	list, err := w.lent.Deliveries(context.Background(), id, 0, 500)
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Deliveries(context.Background(), id, 0, 500))
 	for i := range list {
 		if list[i].Kind == daemon.KindGoOn {
 			n++

@@ -67,10 +67,7 @@ func checkHeld(w *world, a *agent, d *daemon.Delivery) {
 	taken, sent := 1, map[int64]bool{}
 	for _, b := range w.agents {
 		taken += w.takes[takeKey(b.id, token(d))]
-		list, err := w.lent.Deliveries(context.Background(), b.id, 0, 500)
-		if err != nil {
-			w.fail("%v", err)
-		}
+		list := must(w.lent.Deliveries(context.Background(), b.id, 0, 500))
 		for i := range list {
 			if list[i].State != daemon.DeliveryQueued && token(&list[i]) == token(d) {
 				sent[list[i].ID] = true
@@ -101,10 +98,7 @@ func checkAgain(w *world, d, was *daemon.Delivery) {
 
 // sentTwice reports whether the text of a delivery was sent to its agent by another delivery as well.
 func sentTwice(w *world, agentID int64, d *daemon.Delivery) bool {
-	list, err := w.lent.Deliveries(context.Background(), agentID, 0, 500)
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Deliveries(context.Background(), agentID, 0, 500))
 	return slices.ContainsFunc(list, func(b daemon.Delivery) bool { return b.ID != d.ID && token(&b) == token(d) })
 }
 
@@ -140,10 +134,7 @@ func isPassable(w *world, d *daemon.Delivery) bool {
 func checkDropped(w *world, agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
 	for i := range agents {
 		a := &agents[i]
-		list, err := w.lent.Deliveries(context.Background(), a.ID, 0, 500)
-		if err != nil {
-			w.fail("%v", err)
-		}
+		list := must(w.lent.Deliveries(context.Background(), a.ID, 0, 500))
 		asked := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.ID && h.DropMessages })
 		for j := range list {
 			d := &list[j]

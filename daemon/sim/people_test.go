@@ -207,10 +207,7 @@ func (p *person) handOver(id int64) int64 {
 }
 
 func (p *person) handoffs(id int64) []daemon.Handoff {
-	list, err := p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100})
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+	list := must(p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
 	return list
 }
 

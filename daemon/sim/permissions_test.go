@@ -130,19 +130,13 @@ func (p *person) answerPermission(a *agent) bool {
 
 // openPermissions returns the permissions that have not ended.
 func (w *world) openPermissions() []daemon.Permission {
-	list, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{Open: true, Limit: 100_000})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Open: true, Limit: 100_000}))
 	return list
 }
 
 // checkPermissions: each answer that a hook got is the one in its row.
 func (w *world) checkPermissions() {
-	list, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{Limit: 100_000})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Limit: 100_000}))
 	for i := range list {
 		p := &list[i]
 		got := w.permitted[p.ID]

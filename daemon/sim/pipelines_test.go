@@ -38,10 +38,7 @@ func writeTemplates(folder string, drawn map[string]string) error {
 
 // pipelines returns the stored pipelines.
 func (w *world) pipelines() []daemon.Pipeline {
-	list, err := w.lent.Pipelines(ctx(), daemon.PipelineFilter{Limit: 1000})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Pipelines(ctx(), daemon.PipelineFilter{Limit: 1000}))
 	return list
 }
 

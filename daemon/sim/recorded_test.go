@@ -89,10 +89,7 @@ func (s *stage) starts(start func() *agent) {
 
 // TestHooksAreThoseOfTheCLI compares the hooks of agents in memory with a recording of the real CLI.
 func TestHooksAreThoseOfTheCLI(t *testing.T) {
-	recording, err := hookstest.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	recording := must(hookstest.Load())
 	story(t, func(t *testing.T, p *person, h *host) {
 		played := map[string]bool{}
 		on := func() *stage {

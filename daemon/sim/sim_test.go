@@ -45,16 +45,10 @@ type outcome struct {
 // simulate runs a seed. try is 0 for the first run of the seed and 1 for its replay.
 func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 	t.Helper()
-	root, err := folder(os.TempDir(), seed, try)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(folder(os.TempDir(), seed, try))
 	defer os.RemoveAll(root) //nolint:errcheck // nobody reads the folder any more
 	synctest.Test(t, func(t *testing.T) {
-		w, err := newWorld(seed, root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(newWorld(seed, root))
 		w.live(w.people)
 		handoffs := w.handoffs()
 		out = outcome{w.failures, w.trace, w.plan.counts, w.calls, len(handoffs), time.Since(w.trace.began), w.covered}

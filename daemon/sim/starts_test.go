@@ -65,10 +65,7 @@ func dropPrompt(a *agent, prompt string) {
 
 // checkRefused: a delivery whose prompt is refused is not known as submitted.
 func (w *world) checkRefused(a *agent, prompt string) {
-	list, err := w.lent.Deliveries(ctx(), a.id, 0, 500)
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Deliveries(ctx(), a.id, 0, 500))
 	for i := range list {
 		if d := &list[i]; d.Kind != daemon.KindExit && strings.Contains(prompt, token(d)) && !asked(w, list, token(d)) {
 			checkGiven(w, d)

@@ -22,10 +22,7 @@ import (
 // asks has an agent ask in its turn for the permission to run a command, and returns the newest permission, which a rule may have answered.
 func asks(p *person, a *agent, command string) (newest daemon.Permission) {
 	all := func() []daemon.Permission {
-		list, err := p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Limit: 10})
-		if err != nil {
-			p.w.fail("%v", err)
-		}
+		list := must(p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Limit: 10}))
 		return list
 	}
 	before := len(all())

@@ -101,13 +101,9 @@ func TestAbortWhileATreeIsMade(t *testing.T) {
 			}
 			return id
 		}
-		making := false
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") }, func() time.Duration {
-			making = true
-			return 3 * time.Second
-		})
+		making := p.holdFirst(3*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
 		first := begin()
-		p.poll("the making", func() bool { return making })
+		p.poll("the making", func() bool { return *making })
 		p.abort(h, first)
 		p.await("the tree to be removed", time.Minute, func() bool { return !p.w.treesOpen(h) && len(h.wood.trees) == 0 })
 		p.reachStatus(begin(), daemon.PipelineDone)

@@ -48,10 +48,7 @@ func (p *person) write(a *agent, hf *daemon.Handoff) {
 
 // kinds returns the kinds of the deliveries of an agent, the oldest first.
 func kinds(p *person, a *agent) (kinds []daemon.DeliveryKind) {
-	list, err := p.w.store.Deliveries(ctx(), a.id, 0, 100)
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+	list := must(p.w.store.Deliveries(ctx(), a.id, 0, 100))
 	for i := range list {
 		kinds = append(kinds, list[len(list)-1-i].Kind)
 	}

@@ -67,8 +67,7 @@ func TestStartedAsChosen(t *testing.T) {
 		p.promptOnce(p.w.process(id))
 		next := p.w.process(*p.request(h, p.w.process(id), daemon.Completed).SuccessorID)
 		p.await("its turn", time.Minute, func() bool { return p.row(next).WorkStop > 0 && p.row(next).State == daemon.Idle })
-		p.stop(h, next.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		p.stopped(h, next)
 		p.reopen(h, next.id)
 		p.await("its pane", time.Minute, func() bool { return len(launched) == 3 })
 		for i, argv := range launched {
@@ -168,7 +167,7 @@ func TestProgramThatIsLeft(t *testing.T) {
 				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
 			}
 			a.end("left", 0)
-			p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+			p.awaitEnd(a)
 			if row := p.row(a); row.Died() != works || !works && *row.EndReason != "exited" {
 				t.Errorf("it ended by %q, died: %t", *row.EndReason, row.Died())
 			}

@@ -108,7 +108,7 @@ func TestLimitedAgentThatDies(t *testing.T) {
 		a.person("more work", tmux.Enter)
 		decided(p, a)
 		a.signal(syscall.SIGKILL)
-		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+		p.awaitEnd(a)
 		p.end(h)
 		var next *agent
 		p.await("the agent that goes on", 20*time.Minute, func() bool {

@@ -46,10 +46,7 @@ func delegates(p *person, a *agent, commands ...string) (asked []daemon.Permissi
 
 // open returns the open permissions of an agent.
 func open(p *person, a *agent) []daemon.Permission {
-	list, err := p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true})
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+	list := must(p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true}))
 	return list
 }
 
@@ -125,13 +122,9 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		asked := delegates(p, a, "touch one")
-		ends := false
-		p.delayFirst(func(c *call) bool { return isCommit(c, "«permission_ended»") }, func() time.Duration {
-			ends = true
-			return 2 * time.Second
-		})
+		ends := p.holdFirst(2*time.Second, func(c *call) bool { return isCommit(c, "«permission_ended»") })
 		a.person("", tmux.Enter)
-		p.poll("the end", func() bool { return ends })
+		p.poll("the end", func() bool { return *ends })
 		allow(p, h, &asked[0])
 		becomes(p, asked[0].ID, daemon.PermissionGiven)
 		for _, e := range log(p.w) {

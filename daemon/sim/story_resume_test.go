@@ -48,8 +48,7 @@ func TestResumeAll(t *testing.T) {
 		p.w.resume = false
 		p.end(h)
 		a, b, stopped, out, mute := startWorked(p, h), startWorked(p, h), startWorked(p, h), startWorked(p, h), p.agent(h)
-		p.stop(h, stopped.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(stopped).EndedAt != nil })
+		p.stopped(h, stopped)
 		out.mood.think = time.Hour
 		p.request(h, out, daemon.AwaitingDocument)
 		h.term.die()
@@ -102,7 +101,7 @@ func TestTurnThatBrokeOff(t *testing.T) {
 				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
 			}
 			a.signal(syscall.SIGKILL)
-			p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+			p.awaitEnd(a)
 			id := p.reopen(h, a.id).ID
 			p.poll("its session", func() bool { next := p.w.process(id); return next != nil && next.ready })
 			next := p.w.process(id)
@@ -125,8 +124,7 @@ func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
 		a := startWorked(p, h)
 		old := p.w.process(*p.request(h, a, daemon.Completed).SuccessorID)
 		p.await("its rest", time.Minute, func() bool { return p.row(old).State == daemon.Idle && p.row(old).WorkStop > 0 })
-		p.stop(h, old.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(old).EndedAt != nil })
+		p.stopped(h, old)
 		p.w.born = func(a *agent) {
 			p.w.employEndless("its CLI", func(*person) {
 				a.frame.Print(actor.BlockError, "error: no conversation found")
@@ -211,8 +209,7 @@ func TestLostDirectoryEndsNobody(t *testing.T) {
 		back()
 		p.retryToEnd(a)
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
-		p.stop(h, next.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		p.stopped(h, next)
 		away()
 		wantCode(t, resumeAgent(p, h, next.id), daemon.CodeBadDirectory)
 		back()

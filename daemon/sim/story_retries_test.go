@@ -101,10 +101,7 @@ func TestFilesOfTheRecord(t *testing.T) {
 			if bad.Error.Code != "context_changed" || bad.Error.Phase != c.in || !strings.Contains(bad.Error.Message, *bad.ContextPath) {
 				t.Fatalf("it failed with %+v", bad.Error)
 			}
-			record, err := p.w.store.Record(ctx(), bad.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			record := must(p.w.store.Record(ctx(), bad.ID))
 			want := record.Document
 			if name == "gone" {
 				_ = os.Remove(bad.FilePath)
@@ -315,7 +312,7 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				}
 			default:
 				a.signal(syscall.SIGKILL)
-				p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+				p.awaitEnd(a)
 			}
 			p.end(h)
 			h.setClock(6 * 24 * time.Hour)
@@ -366,7 +363,7 @@ func TestProcessThatIsTakenForEnded(t *testing.T) {
 			return none
 		}
 		p.change(a.id, func(row *daemon.Agent) { row.PIDStart++ })
-		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+		p.awaitEnd(a)
 		p.wait("looks on", time.Minute, time.Minute)
 		if info, err := h.term.Inspect(ctx(), a.ref); err != nil || info.Dead || a.dead {
 			t.Errorf("the pane is %+v, %v", info, err)

@@ -50,8 +50,7 @@ func TestExitDialogIsAnswered(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.tasks = 1
-		p.stop(h, a.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+		p.stopped(h, a)
 		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
 			t.Errorf("the agent did not exit by itself: %v", why)
 		}
@@ -92,16 +91,9 @@ func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 func TestDialogOpensUnderAPaste(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		typing := false
-		p.w.delay = func(c *call) time.Duration {
-			if !strings.HasPrefix(c.what, "Paste ") {
-				return 0
-			}
-			p.w.delay, typing = nil, true
-			return 5 * time.Second
-		}
+		typing := p.holdFirst(5*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		p.request(h, a, daemon.Instructing)
-		p.await("the paste", time.Minute, func() bool { return typing })
+		p.await("the paste", time.Minute, func() bool { return *typing })
 		go func() {
 			a.do("thinks of something", 0, time.Millisecond)
 			ask(a, "permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
@@ -195,16 +187,9 @@ func TestEnterIsGivenTime(t *testing.T) {
 func TestMessageWhileRecorded(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		recording := false
-		p.w.delay = func(c *call) time.Duration {
-			if !strings.HasPrefix(c.what, "Commit ") || !strings.Contains(c.what, " → recorded") {
-				return 0
-			}
-			p.w.delay, recording = nil, true
-			return 5 * time.Second
-		}
+		recording := p.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " → recorded") })
 		p.request(h, a, daemon.Verifying)
-		p.await("the record", time.Minute, func() bool { return recording })
+		p.await("the record", time.Minute, func() bool { return *recording })
 		p.send(a.id)
 		p.reach(a, daemon.Completed)
 	})

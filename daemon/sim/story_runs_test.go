@@ -199,10 +199,7 @@ func TestResumeTakesUpALiveAgent(t *testing.T) {
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("its turn", func() bool { return a.stop != nil })
-		pl, err := p.w.store.Pipeline(ctx(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pl := must(p.w.store.Pipeline(ctx(), id))
 		why, now, s := "Failed by hand", time.Now(), &pl.Steps[0]
 		pl.Status, pl.Error, pl.ErrorCode, pl.Hint, pl.FinishedAt = daemon.PipelineFailed, &why, daemon.CodeAgentNotStartable, why, &now
 		s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now

@@ -63,9 +63,7 @@ func TestLimitOnTheScreenIsLeft(t *testing.T) {
 		a := agentOn(p, h, "gemini")
 		p.failFirst(crashAfter, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
 		hitLimit(p, h, a)
-		if !p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited }) {
-			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
-		}
+		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		if keys := pressed(h, a); !slices.Equal(keys[len(keys)-2:], []tmux.Key{tmux.Down, tmux.Enter}) || len(keys) != 3 {
 			t.Errorf("the keys after the text are %v", keys)
 		}
@@ -85,9 +83,7 @@ func TestLimitOnTheScreenThatStays(t *testing.T) {
 		hitLimit(p, h, a)
 		a.mood.hands = 0
 		a.frozen = time.Now().Add(time.Minute)
-		if !p.await("the question in the row", 40*time.Second, func() bool { return p.row(a).State == daemon.Waiting }) {
-			t.Errorf("the agent is %s", p.row(a).State)
-		}
+		p.await("the question in the row", 40*time.Second, func() bool { return p.row(a).State == daemon.Waiting })
 		was := len(pressed(h, a))
 		p.wait("waits", 10*time.Second, 10*time.Second)
 		if n := len(pressed(h, a)); n != was || n > 10 {
@@ -99,9 +95,7 @@ func TestLimitOnTheScreenThatStays(t *testing.T) {
 			a.person("", tmux.Down)
 		}
 		a.person("", tmux.Enter)
-		if !p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited }) {
-			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
-		}
+		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		a.limits = nil
 	})
 }
@@ -125,9 +119,7 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 			return c.kind == sending && (isHook(c.own, "DialogClosed") || isHook(c.own, "TurnEnded"))
 		})
 		a.person("", tmux.Enter)
-		if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle }) {
-			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
-		}
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
 	})
 }
 
@@ -172,9 +164,7 @@ func TestScreenThatNeverGetsReady(t *testing.T) {
 		if row := p.row(a); row.Trouble != nil {
 			t.Errorf("after four minutes the agent is in trouble %+v", row.Trouble)
 		}
-		if !p.await("the trouble", 3*time.Minute, func() bool { return p.row(a).Trouble != nil }) {
-			t.Fatalf("the agent is %s", p.row(a).State)
-		}
+		p.await("the trouble", 3*time.Minute, func() bool { return p.row(a).Trouble != nil })
 		if row := p.row(a); row.State != daemon.Idle || !strings.Contains(row.Trouble.Message, "runtimes.lines.ready in config.yaml") {
 			t.Errorf("the agent is %s in trouble %+v", row.State, row.Trouble)
 		}
@@ -208,9 +198,7 @@ func TestEnterAfterAKill(t *testing.T) {
 			a := agentOn(p, h, runtime)
 			p.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
 			message(p, h, a, "some work")
-			if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
-				t.Errorf("the agent is %s", p.row(a).State)
-			}
+			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
 			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
 				t.Errorf("keys %v by %d daemons", keys, h.starts)
 			}

@@ -144,8 +144,7 @@ func TestRenamedPersona(t *testing.T) {
 		if rename() == nil {
 			t.Fatal("a persona that is played was renamed")
 		}
-		p.stop(h, old.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(old).EndedAt != nil })
+		p.stopped(h, old)
 		p.w.ok(rename())
 		document := filepath.Join(h.dir.Handoffs(to), filepath.Base(p.handoffs(a.id)[0].FilePath))
 		if mustRead(document) == "" {

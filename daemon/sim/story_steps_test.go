@@ -91,14 +91,10 @@ func TestStepHearsAll(t *testing.T) {
 		})
 	}
 	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
-		ending := false
-		p.delayFirst(func(c *call) bool { return isCommit(c, "«step_done»") }, func() time.Duration {
-			ending = true
-			return 150 * time.Millisecond
-		})
+		ending := p.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
-		p.poll("the end of the step", func() bool { return ending })
+		p.poll("the end of the step", func() bool { return *ending })
 		message(p, a)
 		if done := p.reachStatus(id, daemon.PipelineDone); len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
 			t.Errorf("the agent's answers are %q, the pipeline is %s", a.answers, done.Status)
@@ -170,15 +166,8 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 	})
 	storyAs(t, "taken after all", func(t *testing.T, p *person, h *host) {
 		id, a := forgetful(p, h)
-		typing := false
-		p.w.delay = func(c *call) time.Duration {
-			if !isCommit(c, " typing ") {
-				return 0
-			}
-			p.w.delay, typing = nil, true
-			return 5 * time.Second
-		}
-		p.poll("the typing", func() bool { return typing })
+		typing := p.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " typing ") })
+		p.poll("the typing", func() bool { return *typing })
 		pl, err := p.w.store.Pipeline(ctx(), id)
 		if err != nil {
 			t.Error(err)
@@ -193,17 +182,10 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 // an agent that is being stopped. Every run checks that.
 func TestHandoffAsItsStepEnds(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		ending := false
-		p.w.delay = func(c *call) time.Duration {
-			if !isCommit(c, "«step_done»") {
-				return 0
-			}
-			p.w.delay, ending = nil, true
-			return 150 * time.Millisecond
-		}
+		ending := p.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
-		p.poll("the end of the step", func() bool { return ending })
+		p.poll("the end of the step", func() bool { return *ending })
 		p.requestHandoff(h, a, "") // the request is first, so the step goes on with the successor
 		a.mood.deaf = true
 		p.reachStatus(id, daemon.PipelineDone)

@@ -18,15 +18,8 @@ import (
 func unbriefedSuccessor(p *person, h *host, a *agent) (next *agent) {
 	a.mood.deaf = true
 	p.request(h, a, daemon.ShuttingDown)
-	told := false
-	p.w.delay = func(c *call) time.Duration {
-		if !isCommit(c, "(prompt for agent") || !isCommit(c, " typing ") {
-			return 0
-		}
-		p.w.delay, told = nil, true
-		return 5 * time.Second
-	}
-	p.poll("the prompt", func() bool { return told })
+	told := p.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, "(prompt for agent") && isCommit(c, " typing ") })
+	p.poll("the prompt", func() bool { return *told })
 	next = p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 	next.mood.deaf, next.mood.ignoreTerm = true, true
 	return next
@@ -58,7 +51,7 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 		p.stop(h, next.id, false)
 		failed := p.reach(a, daemon.Failed)
 		wantCode(t, p.retry(&failed), "agent_ending")
-		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		p.awaitEnd(next)
 		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.Completed)
 	})

@@ -27,15 +27,9 @@ func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
 func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
 	t.Parallel()
-	root, err := os.MkdirTemp("", "s") // shorter than t.TempDir(): the path is part of typed texts, which must stay short
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(os.MkdirTemp("", "s")) // shorter than t.TempDir(): the path is part of typed texts, which must stay short
 	synctest.Test(t, func(t *testing.T) {
-		w, err := newWorld(1, root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(newWorld(1, root))
 		w.hosts = nil
 		for range hosts {
 			w.ok(w.addHost())
@@ -102,6 +96,24 @@ func (p *person) delayFirst(is func(c *call) bool, do func() time.Duration) {
 		p.w.delay = nil
 		return do()
 	}
+}
+
+// holdFirst delays the first call that is accepts. *came says whether that has begun.
+func (p *person) holdFirst(by time.Duration, is func(c *call) bool) (came *bool) {
+	came = new(bool)
+	p.delayFirst(is, func() time.Duration { *came = true; return by })
+	return came
+}
+
+// awaitEnd waits until an agent has ended by its row.
+func (p *person) awaitEnd(a *agent) {
+	p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+}
+
+// stopped stops an agent, and waits for its end.
+func (p *person) stopped(h *host, a *agent) {
+	p.stop(h, a.id, false)
+	p.awaitEnd(a)
 }
 
 // delayEach delays each call that is accepts.

@@ -69,13 +69,9 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 func TestAgentWhileATreeIsRemoved(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		tree, a := emptyTree(p, h)
-		resuming := false
-		p.delayFirst(func(c *call) bool { return isCommit(c, "new agent") }, func() time.Duration {
-			resuming = true
-			return 500 * time.Millisecond
-		})
+		resuming := p.holdFirst(500*time.Millisecond, func(c *call) bool { return isCommit(c, "new agent") })
 		p.w.employ("another", func(p *person) { p.reopen(h, a.id) })
-		p.poll("the new agent", func() bool { return resuming })
+		p.poll("the new agent", func() bool { return *resuming })
 		p.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
 		removed(p, t, h, &tree)
 		if p.row(a).SuccessorID == nil {
@@ -172,8 +168,7 @@ func TestTreeOfALine(t *testing.T) {
 		if row = p.w.treesOf(h)[0]; row.State != daemon.TreeStanding || !strings.Contains(row.Last.Says, fmt.Sprintf("works in work tree %d", row.ID)) {
 			t.Errorf("the tree is %s: %s", row.State, row.Last.Says)
 		}
-		p.stop(h, next.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		p.stopped(h, next)
 		removed(p, t, h, &row)
 		wantCode(t, resumeAgent(p, h, next.id), daemon.CodeWorktreeRemoved)
 	})

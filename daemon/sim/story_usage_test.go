@@ -16,10 +16,7 @@ import (
 
 // used returns how many tokens are counted for an agent.
 func used(p *person, id int64) (tokens int64) {
-	sums, err := p.w.store.UsageSums(ctx(), daemon.UsageQuery{AgentIDs: []int64{id}})
-	if err != nil {
-		p.w.fail("usage: %v", err)
-	}
+	sums := must(p.w.store.UsageSums(ctx(), daemon.UsageQuery{AgentIDs: []int64{id}}))
 	for i := range sums {
 		tokens += sums[i].Total()
 	}
@@ -52,8 +49,7 @@ func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
 		p.end(h)
 		turn(p, a)
 		p.await("the count after a restart", time.Minute, func() bool { return used(p, a.id) == shown(p, a) })
-		p.stop(h, a.id, false)
-		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+		p.stopped(h, a)
 		first := used(p, a.id)
 		if want := shown(p, a); first != want {
 			t.Errorf("%d tokens are counted at the end, the transcript shows %d", first, want)
@@ -77,10 +73,7 @@ func events(p *person, typ event.Type) int { return len(eventsOf(p, typ)) }
 
 // eventsOf returns the events of a type.
 func eventsOf(p *person, typ event.Type) (list []event.Event) {
-	all, err := p.w.store.Events(ctx(), event.Filter{Limit: 10_000})
-	if err != nil {
-		p.w.fail("events: %v", err)
-	}
+	all := must(p.w.store.Events(ctx(), event.Filter{Limit: 10_000}))
 	for i := range all {
 		if all[i].Type == typ {
 			list = append(list, all[i])
@@ -105,10 +98,7 @@ func writeSkill(p *person, h *host, text string) {
 
 // queued returns how many texts wait for an agent.
 func (p *person) queued(a *agent) (n int) {
-	open, err := p.w.store.OpenDeliveries(ctx(), a.id)
-	if err != nil {
-		p.w.fail("deliveries: %v", err)
-	}
+	open := must(p.w.store.OpenDeliveries(ctx(), a.id))
 	for i := range open {
 		if open[i].State == daemon.DeliveryQueued {
 			n++
@@ -202,9 +192,7 @@ func TestBudgetIsRemoved(t *testing.T) {
 			t.Error("the agent is not held any more")
 		}
 		limitTo(p, h, 0)
-		if !p.await("the end of the hold", 10*time.Second, func() bool { return p.row(a).Note == "" }) {
-			t.Errorf("note %q ten seconds after the budget was removed", p.row(a).Note)
-		}
+		p.await("the end of the hold", 10*time.Second, func() bool { return p.row(a).Note == "" })
 	})
 }
 

@@ -169,10 +169,7 @@ func (w *world) checkEmpty(path string) {
 
 // treesOf returns the rows of a host's trees, the newest first.
 func (w *world) treesOf(h *host) []daemon.Worktree {
-	list, err := w.lent.Worktrees(ctx(), daemon.WorktreeFilter{Host: h.name, Limit: 1000})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	list := must(w.lent.Worktrees(ctx(), daemon.WorktreeFilter{Host: h.name, Limit: 1000}))
 	return list
 }
 

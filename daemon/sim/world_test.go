@@ -243,19 +243,13 @@ func (w *world) logged(who string, level slog.Level, text string) {
 // rows returns the stored agents and handoffs.
 func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	ctx := context.Background()
-	agents, err := w.lent.Agents(ctx, daemon.AgentFilter{Limit: 1000})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	agents := must(w.lent.Agents(ctx, daemon.AgentFilter{Limit: 1000}))
 	return agents, w.handoffs()
 }
 
 // handoffs returns the stored handoffs.
 func (w *world) handoffs() []daemon.Handoff {
-	handoffs, err := w.lent.Handoffs(context.Background(), daemon.HandoffFilter{Limit: 1000})
-	if err != nil {
-		w.fail("%v", err)
-	}
+	handoffs := must(w.lent.Handoffs(context.Background(), daemon.HandoffFilter{Limit: 1000}))
 	return handoffs
 }
 
