@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,15 +13,19 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription and asks what to do at a limit.
-func newLimitRig(t *testing.T) *roundRig {
+// newLimitRig makes a rig with Claude Code and its fallback. Claude Code has a subscription and asks what to do at a limit.
+func newLimitRig(t *testing.T, fallback string) *roundRig {
 	t.Helper()
 	r := newRoundRig(t)
+	maps.DeleteFunc(r.cfg.Settings.Runtimes, func(name string, _ serve.RuntimeSettings) bool { // each daemon asks each CLI for its version
+		return name != "claude" && name != fallback
+	})
 	r.cfg.Environ = lastOfEach(append(r.cfg.Environ, claudetest.Subscription()...))
 	for _, e := range r.cfg.Environ {
 		if dir, ok := strings.CutPrefix(e, "CLAUDE_CONFIG_DIR="); ok {
@@ -80,7 +85,7 @@ func (r *roundRig) hit(a daemon.Agent, cli string, lasts time.Duration, next cla
 func TestClaudeHandsOverItsLimit(t *testing.T) {
 	t.Parallel()
 	const fallback = "codex"
-	r := newLimitRig(t)
+	r := newLimitRig(t, fallback)
 	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = daemon.LimitHandOver, []string{fallback}
 	child := startDaemonChild(r.rig)
 	r.database() // before the first kill
