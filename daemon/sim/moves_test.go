@@ -190,7 +190,7 @@ func TestExitBehindAnOutage(t *testing.T) {
 		a := p.agent(h)
 		p.promptOnce(a)
 		a.mood.think = 0
-		p.afterFirst(func(what string) bool { return strings.Contains(what, "→ recorded") }, func() {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ recorded") }, func() {
 			p.w.plan.away[h] = time.Now().Add(30 * time.Second)
 			h.noteAbsence(p.w.plan.away[h])
 			a.session = uuid(a.rng)
@@ -198,7 +198,7 @@ func TestExitBehindAnOutage(t *testing.T) {
 			a.person("one more thing", tmux.Enter)
 		})
 		p.requestHandoff(h, a, "")
-		p.delayEach(5*time.Second, func(c *call) bool { return c.who == "spool" })
+		p.w.delayEach(5*time.Second, func(c *call) bool { return c.who == "spool" })
 		p.awaitQuestion(a, 5*time.Minute)
 		p.retryToEnd(a)
 	})

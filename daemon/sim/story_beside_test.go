@@ -108,7 +108,7 @@ func TestDialogBehindABlockedStop(t *testing.T) {
 		a := agentOn(p, h, "codex")
 		a.gating = time.Second
 		late := true
-		p.failEach(failed, func(c *call) bool { return late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") })
+		p.w.failEach(failed, func(c *call) bool { return late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") })
 		message(p, h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
 		a.gating, a.extra = 0, a.permission

@@ -91,7 +91,7 @@ func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = 10 * time.Second
-		p.afterFirst(func(what string) bool {
+		p.w.afterFirst(func(what string) bool {
 			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
 		}, func() {
 			h.setClock(-30 * time.Second)
@@ -226,7 +226,7 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 		failed := failWriting(p, h, a)
 		writeByHand(t, &failed, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "records before agent ") }, func() time.Duration {
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "records before agent ") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})

@@ -116,7 +116,7 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 			a := p.agent(h)
 			p.promptOnce(a)
 			worked := turns(p, a)
-			p.delayFirst(func(c *call) bool { return isCommit(c, "→ generating") }, func() time.Duration { return 10 * time.Second })
+			p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ generating") }, func() time.Duration { return 10 * time.Second })
 			s := typesCommand(p, a, "/handoff the parser")
 			p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
 			if down {

@@ -128,7 +128,7 @@ func TestContextIsReadAgainAtTheRecord(t *testing.T) {
 		a := p.agent(h)
 		turn(p, a)
 		p.await("a measurement", time.Minute, func() bool { return p.row(a).Context != nil })
-		p.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
+		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
 			a.append(map[string]any{"type": "assistant", "timestamp": a.stamp(), "sessionId": a.session, "message": map[string]any{
 				"id": "msg_late", "role": "assistant", "model": a.model, "content": []any{}, "usage": map[string]any{"input_tokens": 700_000},
 			}})
@@ -178,7 +178,7 @@ func TestCompaction(t *testing.T) {
 					t.Errorf("compaction %d, want it refused %t: alert %t, %s", n+1, refused, e.Alert, e.Payload)
 				}
 			}
-			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
 			compacts(auto)
 			if auto {
 				if hf := automatic(p, a); hf.Mode != daemon.ModeGenerate {

@@ -101,7 +101,7 @@ func TestAbortWhileATreeIsMade(t *testing.T) {
 			}
 			return id
 		}
-		making := p.holdFirst(3*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
+		making := p.w.holdFirst(3*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
 		first := begin()
 		p.poll("the making", func() bool { return *making })
 		p.abort(h, first)

@@ -97,7 +97,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			storyAs(t, fmt.Sprint(code, " ", then), func(t *testing.T, p *person, h *host) {
 				a := p.agent(h)
 				p.promptOnce(a)
-				p.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
+				p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
 					p.w.ok(spoil(p.handoffs(a.id)[0].FilePath))
 					return 0
 				})
@@ -148,7 +148,7 @@ func TestCopiesThatFail(t *testing.T) {
 			a := p.agent(h)
 			p.promptOnce(a)
 			a.copied = func(string) (string, string) { return c.text, c.failure }
-			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
+			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
 			p.requestHandoff(h, a, daemon.ModeGenerate)
 			bad := p.reach(a, daemon.Failed)
 			wantFailure(p, t, &bad, daemon.Generating, c.code, "`--mode agent`")
@@ -237,7 +237,7 @@ func TestCancelledHandoff(t *testing.T) {
 			copied := 0
 			if in == daemon.Generating {
 				mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
-				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+				p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
 				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
 			}
 			p.requestHandoff(h, a, mode)

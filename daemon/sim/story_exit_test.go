@@ -16,7 +16,7 @@ import (
 // by the time that do returns.
 func delayEnterOfExit(p *person, do func() time.Duration) {
 	pasted := false
-	p.delayFirst(func(c *call) bool {
+	p.w.delayFirst(func(c *call) bool {
 		pasted = pasted || strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit")
 		return pasted && strings.HasPrefix(c.what, "Press ")
 	}, do)
@@ -45,7 +45,7 @@ func TestPromptBehindExit(t *testing.T) {
 		delayEnterOfExit(p, func() time.Duration {
 			a.frozen = time.Now().Add(time.Second)
 			a.person("one more thing")
-			p.delayFirst(func(c *call) bool { return c.what == "connects" && strings.Contains(c.own.name, "UserPromptSubmit") },
+			p.w.delayFirst(func(c *call) bool { return c.what == "connects" && strings.Contains(c.own.name, "UserPromptSubmit") },
 				func() time.Duration { return settings().Handoff.ExitTimeout })
 			return 0
 		})
@@ -137,7 +137,7 @@ func TestServerRefusesTheExit(t *testing.T) {
 				}
 				return none
 			}
-			p.delayFirst(func(c *call) bool { return strings.Contains(c.what, `rung "exit"`) }, func() time.Duration {
+			p.w.delayFirst(func(c *call) bool { return strings.Contains(c.what, `rung "exit"`) }, func() time.Duration {
 				p.w.inject = blind
 				h.setClock(by)
 				a.person("one more thing", tmux.Enter)
@@ -204,7 +204,7 @@ func TestExitBehindATextThatCameFirst(t *testing.T) {
 		storyAs(t, runtime, func(t *testing.T, p *person, h *host) {
 			a := agentOn(p, h, runtime)
 			p.promptOnce(a)
-			p.delayFirst(func(c *call) bool {
+			p.w.delayFirst(func(c *call) bool {
 				return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)
 			}, func() time.Duration {
 				a.person("half a thought ")

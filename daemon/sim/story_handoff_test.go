@@ -41,7 +41,7 @@ func TestPromptUnderExit(t *testing.T) {
 func TestCancelWhileTyping(t *testing.T) {
 	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.afterFirst(func(what string) bool {
+		p.w.afterFirst(func(what string) bool {
 			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ")
 		}, func() {
 			h.daemon.frozen = time.Now().Add(20 * time.Second)
@@ -92,7 +92,7 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 // TestSpawnAnswerLost: tmux makes a pane but reports a failure. The daemon finds the pane and takes it for the agent's.
 func TestSpawnAnswerLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
+		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
 		if a := p.agent(h); a == nil || p.row(a).EndedAt != nil {
 			t.Error("the agent runs, but its row has ended")
 		}
@@ -157,7 +157,7 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = time.Second
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit") }, func() time.Duration {
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 10 * time.Second
 		})

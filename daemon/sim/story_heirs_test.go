@@ -143,7 +143,7 @@ func TestKeptAgentHandsOverAgain(t *testing.T) {
 func TestWorkBesideTheHeirs(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
 			a.person("Look at the barn", tmux.Enter)
 		})
 		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.ShuttingDown)
@@ -159,7 +159,7 @@ func TestWorkBesideTheHeirs(t *testing.T) {
 func TestHeirsWithoutTheOutgoingAgent(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
 			a.signal(syscall.SIGKILL)
 		})
 		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)

@@ -90,7 +90,7 @@ func TestPersonaWhileItStarts(t *testing.T) {
 			})
 		}
 		p.w.born = func(a *agent) { a.mood.start = 0; a.frozen = time.Now().Add(10 * time.Second) }
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") }, func() time.Duration { return 3 * time.Second })
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") }, func() time.Duration { return 3 * time.Second })
 		id, err := startWith(p, h, agents.NewAgent{})
 		if err != nil {
 			t.Error(err)
@@ -113,7 +113,7 @@ func TestPersonaWhileItStarts(t *testing.T) {
 // TestLaunchThatFails: tmux makes no pane. The agent ends with the reason, and what held its secret is gone.
 func TestLaunchThatFails(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
+		p.w.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
 		id := p.start(h)
 		p.await("its end", 5*time.Minute, func() bool { row, _ := p.w.store.Agent(ctx(), id); return row.EndedAt != nil })
 		if row, _ := p.w.store.Agent(ctx(), id); !strings.Contains(*row.EndReason, errTerminal.Error()) {

@@ -19,9 +19,9 @@ import (
 
 // swallow has a dialog open over the next text that is typed to an agent, before the agent reads the text.
 func swallow(p *person, a *agent) {
-	p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+	p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
 		a.frozen = time.Now().Add(2 * time.Second)
-		p.afterFirst(func(what string) bool { return strings.Contains(what, " typed ") }, func() {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " typed ") }, func() {
 			go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		})
 		return 0
@@ -101,7 +101,7 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := agentOn(p, h, "gemini")
 		a.mood.hands = time.Millisecond
-		p.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
+		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		message(p, h, a, "some work")
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
 	})
@@ -122,7 +122,7 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
 			p.w.process(*hf.SuccessorID).end("died", 1)
 			p.reach(a, daemon.Failed)
-			p.failFirst(f, func(c *call) bool { return isCommit(c, "→ completed") })
+			p.w.failFirst(f, func(c *call) bool { return isCommit(c, "→ completed") })
 			p.retryToEnd(a)
 			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
@@ -200,7 +200,7 @@ func TestMessageAtTheMomentOfARetry(t *testing.T) {
 		killHeir(p, a, 1)
 		failed := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		begins := false
-		p.delayFirst(func(c *call) bool {
+		p.w.delayFirst(func(c *call) bool {
 			return strings.Contains(c.what, "(message for agent ") && strings.Contains(c.what, " typing")
 		}, func() time.Duration {
 			begins = true

@@ -122,7 +122,7 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		asked := delegates(p, a, "touch one")
-		ends := p.holdFirst(2*time.Second, func(c *call) bool { return isCommit(c, "«permission_ended»") })
+		ends := p.w.holdFirst(2*time.Second, func(c *call) bool { return isCommit(c, "«permission_ended»") })
 		a.person("", tmux.Enter)
 		p.poll("the end", func() bool { return *ends })
 		allow(p, h, &asked[0])
@@ -140,7 +140,7 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 func TestPermissionWhoseHookIsLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.failFirst(failed, func(c *call) bool {
+		p.w.failFirst(failed, func(c *call) bool {
 			return strings.HasPrefix(c.what, "permission ") && strings.Contains(c.who, "hook PermissionRequest")
 		})
 		asked := delegates(p, a, "touch one")
@@ -203,8 +203,8 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 		a := p.agent(h)
 		asked := delegates(p, a, "touch one")
 		killed := h.daemon
-		p.failFirst(crashAfter, func(c *call) bool { return isCommit(c, "«permission_answered»") })
-		p.delayEach(10*time.Second, func(c *call) bool { return c.what == "asks again" })
+		p.w.failFirst(crashAfter, func(c *call) bool { return isCommit(c, "«permission_answered»") })
+		p.w.delayEach(10*time.Second, func(c *call) bool { return c.what == "asks again" })
 		if g := h.daemon; g != nil {
 			_, _ = g.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {
 				return errorOf(d.Permissions.Answer(ctx, asked[0].ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked[0].Digest, From: p.name}))

@@ -158,7 +158,7 @@ func TestNoPlace(t *testing.T) {
 	} {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
 			a := p.agent(h)
-			p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
+			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
 				spoil(h, a)
 				return 0
 			})

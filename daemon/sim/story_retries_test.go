@@ -33,7 +33,7 @@ func resumeAgent(p *person, h *host, id int64) error {
 func TestLateSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
+		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		wantCode(t, hand(p, h, next), "handoff_in_progress")
 		wantCode(t, resumeAgent(p, h, a.id), "handoff_in_progress")
@@ -63,7 +63,7 @@ func TestLateSuccessor(t *testing.T) {
 func TestMessageBeforeTheBriefing(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 20 * time.Second })
+		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 20 * time.Second })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		p.send(next)
 		p.reach(a, daemon.Completed)
@@ -94,7 +94,7 @@ func TestFilesOfTheRecord(t *testing.T) {
 	} {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
 			a := p.agent(h)
-			p.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() {
+			p.w.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() {
 				p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath))
 			})
 			bad := p.request(h, a, daemon.Failed)
@@ -125,7 +125,7 @@ func TestFilesOfTheRecord(t *testing.T) {
 func TestSuccessorWithoutADirectory(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.delayFirst(func(c *call) bool { return isCommit(c, "→ spawning") }, func() time.Duration {
+		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ spawning") }, func() time.Duration {
 			p.w.ok(os.Rename(h.cwd, h.cwd+".away"))
 			return 0
 		})
@@ -159,7 +159,7 @@ func TestRetryBesideANewHandoff(t *testing.T) {
 func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 3 * time.Minute })
+		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 3 * time.Minute })
 		bad := p.request(h, a, daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
 		p.stop(h, *bad.SuccessorID, true)

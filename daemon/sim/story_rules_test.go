@@ -30,7 +30,7 @@ func TestSkillIsAwaited(t *testing.T) {
 		a := p.agent(h)
 		var next int64
 		var given *time.Time
-		p.afterFirst(func(what string) bool { return strings.Contains(what, " → injecting_skill") }, func() {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → injecting_skill") }, func() {
 			next = *p.handoffs(a.id)[0].SuccessorID
 			p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt, given = nil, row.SkillInjectedAt })
 		})
@@ -65,7 +65,7 @@ func TestExitDialogIsAnswered(t *testing.T) {
 func TestSuccessorEndsWhileBriefed(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.afterFirst(func(what string) bool { return strings.Contains(what, " → briefing") }, func() {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → briefing") }, func() {
 			p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
 		})
 		if failed := p.request(h, a, daemon.Failed); failed.Error == nil || failed.Error.Code != "successor_gone" {
@@ -79,7 +79,7 @@ func TestSuccessorEndsWhileBriefed(t *testing.T) {
 func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.delayEach(2*time.Second, func(c *call) bool {
+		p.w.delayEach(2*time.Second, func(c *call) bool {
 			return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "(exit for agent")
 		})
 		p.request(h, a, daemon.Completed)
@@ -91,7 +91,7 @@ func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 func TestDialogOpensUnderAPaste(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		typing := p.holdFirst(5*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
+		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		p.request(h, a, daemon.Instructing)
 		p.await("the paste", time.Minute, func() bool { return *typing })
 		go func() {
@@ -187,7 +187,7 @@ func TestEnterIsGivenTime(t *testing.T) {
 func TestMessageWhileRecorded(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		recording := p.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " → recorded") })
+		recording := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " → recorded") })
 		p.request(h, a, daemon.Verifying)
 		p.await("the record", time.Minute, func() bool { return *recording })
 		p.send(a.id)

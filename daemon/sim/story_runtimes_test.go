@@ -61,7 +61,7 @@ func hitLimit(p *person, h *host, a *agent) {
 func TestLimitOnTheScreenIsLeft(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := agentOn(p, h, "gemini")
-		p.failFirst(crashAfter, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
+		p.w.failFirst(crashAfter, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
 		hitLimit(p, h, a)
 		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		if keys := pressed(h, a); !slices.Equal(keys[len(keys)-2:], []tmux.Key{tmux.Down, tmux.Enter}) || len(keys) != 3 {
@@ -115,7 +115,7 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 		if p.row(a).State != daemon.Waiting {
 			t.Errorf("the agent is %s while its dialog stands", p.row(a).State)
 		}
-		p.failEach(lostHook, func(c *call) bool {
+		p.w.failEach(lostHook, func(c *call) bool {
 			return c.kind == sending && (isHook(c.own, "DialogClosed") || isHook(c.own, "TurnEnded"))
 		})
 		a.person("", tmux.Enter)
@@ -128,7 +128,7 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 func TestEchoLooksAgain(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := agentOn(p, h, linesName)
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "typing") }, func() time.Duration {
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "typing") }, func() time.Duration {
 			go ask(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
 			return 2 * time.Second
 		})
@@ -196,7 +196,7 @@ func TestEnterAfterAKill(t *testing.T) {
 	for _, runtime := range []string{"gemini", "codex"} {
 		storyAs(t, runtime, func(t *testing.T, p *person, h *host) {
 			a := agentOn(p, h, runtime)
-			p.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
+			p.w.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
 			message(p, h, a, "some work")
 			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
 			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
@@ -211,7 +211,7 @@ func TestEnterAfterAKill(t *testing.T) {
 func TestEnterAfterAStop(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
 		a := agentOn(p, h, "gemini")
-		p.failEach(lostAnswer, func(c *call) bool { return c.abandoned() })
+		p.w.failEach(lostAnswer, func(c *call) bool { return c.abandoned() })
 		p.w.delay = func(c *call) time.Duration {
 			if strings.HasPrefix(c.what, "restarts ") {
 				return 50*time.Millisecond - time.Until(c.due)

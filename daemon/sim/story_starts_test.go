@@ -30,7 +30,7 @@ func TestFirstTextIsHeld(t *testing.T) {
 			switch name {
 			case unread:
 				ends := time.Now().Add(settings().Handoff.AckTimeout)
-				p.failEach(failed, func(c *call) bool {
+				p.w.failEach(failed, func(c *call) bool {
 					return time.Until(ends).Abs() < 3*time.Second && strings.HasPrefix(c.what, "Look ")
 				})
 			case dialogOver:
@@ -61,7 +61,7 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 			await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		})
 		closed := false
-		p.delayEach(time.Second, func(c *call) bool {
+		p.w.delayEach(time.Second, func(c *call) bool {
 			return strings.HasPrefix(c.what, "Look ") && len(a.inputs)+len(a.composer.Text) > 0 && (closed || a.dialog == nil)
 		}) // no look shows the text without the dialog
 		p.send(a.id)
@@ -90,7 +90,7 @@ func TestMoveThatIsHeardLate(t *testing.T) {
 		a := p.agent(h)
 		p.promptOnce(a)
 		ended := false
-		p.failEach(failed, func(c *call) bool { return !ended && strings.HasPrefix(c.what, "RecordHook") }) // no hook reaches the daemon before the end is committed
+		p.w.failEach(failed, func(c *call) bool { return !ended && strings.HasPrefix(c.what, "RecordHook") }) // no hook reaches the daemon before the end is committed
 		p.w.after = func(what string) { ended = ended || strings.Contains(what, "ended") }
 		a.extra = func(context.Context) bool {
 			a.worked = filepath.Join(h.cwd, "tree-0")
@@ -187,7 +187,7 @@ func TestRefusedStepPromptIsSubmittedWithMore(t *testing.T) {
 		p.w.born = func(a *agent) { a.refusing, a.mood.think = true, 20*time.Second }
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { return 10 * time.Second })
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { return 10 * time.Second })
 		h.daemon.cancel(errStopped)
 		p.poll("the refusal", func() bool { return a.composer.Text != "" })
 		p.wait("thinks", time.Second, time.Second)

@@ -91,7 +91,7 @@ func TestStepHearsAll(t *testing.T) {
 		})
 	}
 	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
-		ending := p.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
+		ending := p.w.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("the end of the step", func() bool { return *ending })
@@ -166,7 +166,7 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 	})
 	storyAs(t, "taken after all", func(t *testing.T, p *person, h *host) {
 		id, a := forgetful(p, h)
-		typing := p.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " typing ") })
+		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " typing ") })
 		p.poll("the typing", func() bool { return *typing })
 		pl, err := p.w.store.Pipeline(ctx(), id)
 		if err != nil {
@@ -182,7 +182,7 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 // an agent that is being stopped. Every run checks that.
 func TestHandoffAsItsStepEnds(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		ending := p.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
+		ending := p.w.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("the end of the step", func() bool { return *ending })
@@ -235,7 +235,7 @@ func TestNoSecondPaneAfterAnOutage(t *testing.T) {
 // daemon starts another one, whose answer is the step's output. Every run checks whose answer that is.
 func TestProcessThatWasNeverStored(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.failEach(failed, func(c *call) bool { return strings.Contains(c.what, "agent_started") })
+		p.w.failEach(failed, func(c *call) bool { return strings.Contains(c.what, "agent_started") })
 		p.w.born = func(a *agent) { a.mood.trust = len(p.w.agents) == 1 }
 		id := p.startPipeline(h, "one")
 		p.await("the dialog of its first process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].dialog != nil })

@@ -18,7 +18,7 @@ import (
 func unbriefedSuccessor(p *person, h *host, a *agent) (next *agent) {
 	a.mood.deaf = true
 	p.request(h, a, daemon.ShuttingDown)
-	told := p.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, "(prompt for agent") && isCommit(c, " typing ") })
+	told := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, "(prompt for agent") && isCommit(c, " typing ") })
 	p.poll("the prompt", func() bool { return *told })
 	next = p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 	next.mood.deaf, next.mood.ignoreTerm = true, true

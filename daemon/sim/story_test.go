@@ -88,20 +88,20 @@ func (p *person) agent(h *host) *agent {
 }
 
 // delayFirst delays the first call that is accepts by the time that do returns.
-func (p *person) delayFirst(is func(c *call) bool, do func() time.Duration) {
-	p.w.delay = func(c *call) time.Duration {
+func (w *world) delayFirst(is func(c *call) bool, do func() time.Duration) {
+	w.delay = func(c *call) time.Duration {
 		if !is(c) {
 			return 0
 		}
-		p.w.delay = nil
+		w.delay = nil
 		return do()
 	}
 }
 
 // holdFirst delays the first call that is accepts. *came says whether that has begun.
-func (p *person) holdFirst(by time.Duration, is func(c *call) bool) (came *bool) {
+func (w *world) holdFirst(by time.Duration, is func(c *call) bool) (came *bool) {
 	came = new(bool)
-	p.delayFirst(is, func() time.Duration { *came = true; return by })
+	w.delayFirst(is, func() time.Duration { *came = true; return by })
 	return came
 }
 
@@ -117,8 +117,8 @@ func (p *person) stopped(h *host, a *agent) {
 }
 
 // delayEach delays each call that is accepts.
-func (p *person) delayEach(by time.Duration, is func(c *call) bool) {
-	p.w.delay = func(c *call) time.Duration {
+func (w *world) delayEach(by time.Duration, is func(c *call) bool) {
+	w.delay = func(c *call) time.Duration {
 		if is(c) {
 			return by
 		}
@@ -127,8 +127,8 @@ func (p *person) delayEach(by time.Duration, is func(c *call) bool) {
 }
 
 // failEach has each call fail that is accepts.
-func (p *person) failEach(how fault, is func(c *call) bool) {
-	p.w.inject = func(c *call) fault {
+func (w *world) failEach(how fault, is func(c *call) bool) {
+	w.inject = func(c *call) fault {
 		if is(c) {
 			return how
 		}
@@ -137,21 +137,21 @@ func (p *person) failEach(how fault, is func(c *call) bool) {
 }
 
 // failFirst has the first call fail that is accepts.
-func (p *person) failFirst(how fault, is func(c *call) bool) {
-	p.failEach(how, func(c *call) bool {
+func (w *world) failFirst(how fault, is func(c *call) bool) {
+	w.failEach(how, func(c *call) bool {
 		so := is(c)
 		if so {
-			p.w.inject = nil
+			w.inject = nil
 		}
 		return so
 	})
 }
 
 // afterFirst acts after the first commit that is accepts.
-func (p *person) afterFirst(is func(what string) bool, do func()) {
-	p.w.after = func(what string) {
+func (w *world) afterFirst(is func(what string) bool, do func()) {
+	w.after = func(what string) {
 		if is(what) {
-			p.w.after = nil
+			w.after = nil
 			do()
 		}
 	}
@@ -299,5 +299,5 @@ func (p *person) promptOnce(a *agent) {
 
 // loseHooks makes all hooks of an event get lost from now on.
 func (p *person) loseHooks(event string) {
-	p.failEach(lostHook, func(c *call) bool { return c.kind == sending && isHook(c.own, event) })
+	p.w.failEach(lostHook, func(c *call) bool { return c.kind == sending && isHook(c.own, event) })
 }

@@ -69,10 +69,10 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 func TestAgentWhileATreeIsRemoved(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		tree, a := emptyTree(p, h)
-		resuming := p.holdFirst(500*time.Millisecond, func(c *call) bool { return isCommit(c, "new agent") })
+		resuming := p.w.holdFirst(500*time.Millisecond, func(c *call) bool { return isCommit(c, "new agent") })
 		p.w.employ("another", func(p *person) { p.reopen(h, a.id) })
 		p.poll("the new agent", func() bool { return *resuming })
-		p.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
+		p.w.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
 		removed(p, t, h, &tree)
 		if p.row(a).SuccessorID == nil {
 			t.Error("its agent was not resumed")
@@ -128,7 +128,7 @@ func TestTreeOfAPipeline(t *testing.T) {
 // step, with the reason. A resume goes on when git makes it.
 func TestTreeThatCannotBeMade(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
+		p.w.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
 		p.plant(h)
 		p.await("the end of what was never started", time.Minute, func() bool { a, err := p.w.store.Agent(ctx(), 1); return err == nil && a.EndedAt != nil })
 		if a, _ := p.w.store.Agent(ctx(), 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {

@@ -65,7 +65,7 @@ func TestEnterPressedLate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.hands = 2 * time.Second
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Press ") },
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Press ") },
 			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
 		p.send(a.id)
 		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
@@ -166,7 +166,7 @@ func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 				}
 				return none
 			}
-			p.delayEach(5*time.Second, func(c *call) bool { return lost && c.what == "reads its keyboard" })
+			p.w.delayEach(5*time.Second, func(c *call) bool { return lost && c.what == "reads its keyboard" })
 			p.send(a.id)
 			if d := verdict(p, a); !lost || *d.Verdict != daemon.Submitted {
 				t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)

@@ -57,7 +57,7 @@ func TestRetryBesideAQueuedInstruction(t *testing.T) {
 		p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
 		a := p.agent(h)
 		p.promptOnce(a)
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
 			a.failing = true
 			a.person("one more thing", tmux.Enter)
 			p.w.employEndless("chance", func(p *person) {

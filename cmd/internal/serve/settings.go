@@ -218,10 +218,11 @@ func (s *Settings) check(path string) error {
 		return bad("tmux.include", why)
 	}
 	h := s.Handoff
-	for group, settings := range map[string]any{"handoff": h, "pipeline": s.Pipeline} {
-		if key, why := notPositive(reflect.ValueOf(settings)); why != "" {
-			return bad(group+"."+key, why)
-		}
+	if key, why := notPositive(reflect.ValueOf(h)); why != "" {
+		return bad("handoff."+key, why)
+	}
+	if key, why := notPositive(reflect.ValueOf(s.Pipeline)); why != "" {
+		return bad("pipeline."+key, why)
 	}
 	if d := s.Permissions.Hold; d < 0 || d > hooks.HoldTimeout {
 		return bad("permissions.hold", "must be at most 55m, or 0s to hold no permission")

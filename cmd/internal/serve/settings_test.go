@@ -121,6 +121,24 @@ handoff:
 	}
 }
 
+// TestSettingsArePositive: a time or a number that is not positive is refused by its key.
+func TestSettingsArePositive(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for text, want := range map[string][2]string{
+		"handoff: {busy_timeout: 0s}": {"handoff.busy_timeout", "duration"}, "handoff: {max_messages: -1}": {"handoff.max_messages", "number"},
+		"pipeline: {step_timeout: -1s}": {"pipeline.step_timeout", "duration"}, "pipeline: {max_running: 0}": {"pipeline.max_running", "number"},
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadSettings(path, true, cmdtest.NoEnv)
+		if err == nil || !strings.Contains(err.Error(), want[0]+" (") || !strings.Contains(err.Error(), "must be a positive "+want[1]) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestSettingsOfTheLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.yaml")
