@@ -76,7 +76,7 @@ func decodeObject(body []byte, into any) error {
 	for i := range fields.NumField() {
 		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
 		raw, ok := members[name]
-		if !ok {
+		if !ok || name == "" || name == "-" { // a field without a name is the daemon's own, whatever a body calls it
 			continue
 		}
 		delete(members, name)

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -250,5 +251,20 @@ func TestFaults(t *testing.T) {
 	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/panic", nil))
 	if !strings.Contains(log.String(), "TestFaults") {
 		t.Errorf("a panic was logged without its stack: %s", log.String())
+	}
+}
+
+// TestOwnFieldsAreNotDecoded: a field of a request that has no name on the wire is the daemon's own, whatever a body calls it.
+func TestOwnFieldsAreNotDecoded(t *testing.T) {
+	t.Parallel()
+	var in struct {
+		Named  string `json:"named"`
+		Sender string
+		Origin string `json:"-"`
+	}
+	for _, body := range []string{`{"": "x"}`, `{"-": "x"}`, `{"Sender": "x"}`, `{"Origin": "x"}`} {
+		if err := decodeObject([]byte(body), &in); !strings.Contains(fmt.Sprint(err), "is not known here") || in.Sender+in.Origin != "" {
+			t.Errorf("%s: %v, %+v", body, err, in)
+		}
 	}
 }
