@@ -40,10 +40,4 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = wardentest.Must

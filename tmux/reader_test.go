@@ -118,10 +118,4 @@ func made(tb testing.TB, s *tmux.Server, spec tmux.Spec) tmux.PaneInfo {
 	return pane
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = wardentest.Must

@@ -106,9 +106,7 @@ func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 	}
 	ended := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	a.EndedAt = &ended
-	if err := d.removeLaunchFiles(a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.removeLaunchFiles(a))
 	if got, err := d.Accounts.Secrets(a); err != nil || !slices.Equal(got, []string{"ANTHROPIC_AUTH_TOKEN=secret"}) {
 		t.Errorf("secrets %q, %v", got, err)
 	}

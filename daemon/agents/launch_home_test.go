@@ -22,13 +22,9 @@ import (
 func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	user, root := t.TempDir(), t.TempDir()
-	if err := os.MkdirAll(filepath.Join(user, ".gemini", "commands"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(user, ".gemini", "commands"), 0o700))
 	const settings = `{"general": {"vimMode": true}} // mine`
-	if err := os.WriteFile(filepath.Join(user, ".gemini", "settings.json"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(user, ".gemini", "settings.json"), []byte(settings), 0o600))
 	rt := gemini.Runtime
 	d := testSupervisor(engine.Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
 	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
@@ -38,15 +34,9 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		l, err := rt.Launch(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := WriteLinks(l.Links); err != nil {
-			t.Fatal(err)
-		}
-		if err := sight.WriteFiles(l.Files); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, WriteLinks(l.Links))
+		must(t, sight.WriteFiles(l.Files))
 		if want := "GEMINI_CLI_TRUSTED_FOLDERS_PATH=" + filepath.Join(user, ".gemini", "trustedFolders.json"); !slices.Contains(l.Env, want) {
 			t.Errorf("environment %q, want %s", l.Env, want)
 		}
@@ -61,18 +51,14 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 		}
 	}
 	real, err := filepath.EvalSymlinks(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := d.Lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"); got != want {
 		t.Errorf("the transcript is in %s, want %s", got, want)
 	}
 	if got := d.Lasting("/elsewhere/s.jsonl"); got != "/elsewhere/s.jsonl" {
 		t.Errorf("another transcript is in %s", got)
 	}
-	if err := d.removeLaunchFiles(&daemon.Agent{ID: 7}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.removeLaunchFiles(&daemon.Agent{ID: 7}))
 	for name, want := range map[string]string{"settings.json": settings, "oauth_creds.json": "x", "tmp/chat.jsonl": "x", "commands/c.toml": "x"} {
 		if got, err := os.ReadFile(filepath.Join(user, ".gemini", name)); err != nil || string(got) != want {
 			t.Errorf("%s of the user's is %q, %v; want %q", name, got, err, want)

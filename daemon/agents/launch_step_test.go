@@ -13,9 +13,7 @@ func TestStepIsToldItsPlaceInThePipeline(t *testing.T) {
 	p := &daemon.Pipeline{ID: 7, Title: "The roof", Steps: []daemon.Step{{Number: 1}, {OrderIndex: 1, Number: 2, Description: " mends it "}}}
 	for i, want := range []string{`step 1 of 2 of the pipeline run 7, "The roof".` + "\n", `step 2 of 2 of the pipeline run 7, "The roof". Your part: mends it` + "\n"} {
 		text, err := placeInPipeline(p, &p.Steps[i], []string{"Coverage Config"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(text, want) {
 			t.Errorf("step %d is told\n%s\nwant it to contain %q", i+1, text, want)
 		}

@@ -15,9 +15,7 @@ import (
 func TestPreflightNamesWhatIsWrong(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	removing := &daemon.TreeTask{Do: daemon.TreeRemove}
 	tree := func(id int64, path string, s daemon.TreeState, task *daemon.TreeTask) daemon.Worktree {
 		return daemon.Worktree{ID: id, Path: path, State: s, Task: task}
@@ -57,9 +55,7 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 // TestPreflightRefusesWhatCannotBeEntered: a directory without the right to enter it is refused, but to root.
 func TestPreflightRefusesWhatCannotBeEntered(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shut")
-	if err := os.Mkdir(dir, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0))
 	if err := Enterable(dir); (err == nil) != (os.Geteuid() == 0) {
 		t.Errorf("got %v as user %d", err, os.Geteuid())
 	}

@@ -71,9 +71,7 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 		Last: last,
 	}
 	line, err = skill.text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantLine(t, line, slug, skill.Skill, skill.Experience)
 	if n := strings.Count(line, path); len(path) < 90 && n != 3 || len(path) < 150 && n == 0 {
 		t.Errorf("%d characters, which have room for more than these documents: %s", len(line), line)

@@ -23,9 +23,7 @@ import (
 func mustAssemble(t *testing.T, r *handoffRun, document string) assembled {
 	t.Helper()
 	got, err := r.assemble(data.Document{Bytes: []byte(document)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return got
 }
 
@@ -123,9 +121,7 @@ func TestRequirementsOfRoles(t *testing.T) {
 				if text == "" {
 					continue
 				}
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 			}
 			got := mustAssemble(t, r, c.document)
 			if got.Validated != c.valid || len(got.Warnings) != len(c.warns) || slices.ContainsFunc(c.warns, func(w string) bool { return warned(&got, w) == "" }) {
@@ -176,9 +172,7 @@ func TestBadTranscriptIsAWarning(t *testing.T) {
 		}, "1 line of the transcript could not be read", 1},
 	} {
 		path := transcripttest.File(t, transcripttest.User("some work"))
-		if err := c.make(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.make(path))
 		r := assembler(t, lineStore{}, path)
 		got := mustAssemble(t, r, "## What Was Done\n- Wrote ghost.go.\n")
 		if warned(&got, c.warning) == "" || warned(&got, "names ghost.go, which is not in the working directory") == "" || len(got.Record.Messages) != c.heard || got.Structured == nil {
@@ -237,9 +231,7 @@ func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 		r.h.Phase = phase
 		r.d.logHandoff(r.h, "handoff_failed", slog.LevelWarn, "document_missing")
 		var got map[string]any
-		if err := json.Unmarshal(log.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(log.Bytes(), &got))
 		delete(got, "time")
 		want := map[string]any{
 			"level": "WARN", "msg": "handoff_failed", "handoff_id": 3.0, "source_agent": "con", "target_agent": "con", "duration_ms": took, "assembly_ms": 1.5,

@@ -70,9 +70,7 @@ func TestConversationOfLine(t *testing.T) {
 	r := assembler(t, store, transcripttest.File(t, transcripttest.User("f")))
 	r.settings.MaxMessages = 4
 	got, err := r.assemble(goodDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(got.Context)
 	at := -1
 	for _, part := range []string{"> c\n", "> d\n", "> e\n", "> f\n"} {
@@ -238,9 +236,7 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 	second := transcripttest.File(t, transcripttest.User("and another")+transcripttest.Text("m2", "a later answer"))
 	current := transcripttest.File(t, transcripttest.User("after it"))
 	for name, at := range map[string]time.Time{first: time.Unix(1000, 0), second: time.Unix(2000, 0)} {
-		if err := os.Chtimes(name, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(name, at, at))
 	}
 	reads := func(paths ...string) (out []daemon.UsageRead) {
 		for _, path := range paths {
@@ -250,17 +246,13 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 	}
 	for i, path := range []string{first, second, current} { // as they are named after their sessions
 		to := filepath.Join(filepath.Dir(path), strconv.Itoa(i)+".jsonl")
-		if err := os.Rename(path, to); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(path, to))
 		*[]*string{&first, &second, &current}[i] = to
 	}
 	r := assembler(t, lineStore{read: reads(current, first, second), line: []daemon.Record{{Agent: "con", Messages: []data.Message{{Role: "user", Text: "of the predecessor"}}}}}, current)
 	r.settings.MaxMessages = 4
 	got, err := r.assemble(goodDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(got.Context)
 	at := -1
 	for _, part := range []string{"`old.go`", "## " + data.EarlierSessions, "> an old answer", "> and another", "> a later answer", "## Conversation before", "> after it"} {

@@ -44,13 +44,9 @@ func TestDocumentOfAnEarlierInstruction(t *testing.T) {
 		"a retry":            {asked: time.Minute, prompted: time.Second, retrying: true, good: true}, // which moves it aside
 	} {
 		dir, err := data.Open(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(dir.Handoffs("con"), "1.md")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("# Handoff\n\nThe sheds are painted.\n"), 0o600), os.Chtimes(path, written, written)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("# Handoff\n\nThe sheds are painted.\n"), 0o600), os.Chtimes(path, written, written)))
 		asked, prompted, id := written.Add(c.asked), written.Add(c.prompted), int64(5)
 		d := testFlow(engine.Config{Host: "h", Store: oneDelivery{dl: daemon.Delivery{ID: id, TypedAt: &asked}}, Data: dir, Log: slog.New(slog.DiscardHandler)})
 		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), settings: daemon.HandoffSettings{MaxDocumentBytes: 1000}, agent: &daemon.Agent{ID: 3, State: daemon.Idle, LastPromptAt: &prompted},
@@ -69,9 +65,7 @@ func TestDocumentOfAnEarlierInstruction(t *testing.T) {
 func TestAskingAnewSeesAHookThatCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := testFlow(engine.Config{Host: "h", Store: idStore{}, Data: dir, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
 	a := &daemon.Agent{ID: 3, Name: "con", State: daemon.Idle}
 	h := &daemon.Handoff{ID: 2, AgentID: 3, Mode: daemon.ModeAgent, Phase: daemon.Verifying, Retrying: true, Persona: "con", SourceAgent: "con", TargetAgent: "con", FilePath: dir.Persona("con") + "/handoffs/1.md"}

@@ -24,14 +24,10 @@ func TestStates(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "states.md")
 	want := drawStates()
 	if *update {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, want, 0o644))
 	}
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the tables in flow.go and pipeline.go say: run go test ./daemon/handoffs -run TestStates -update", path)
 	}

@@ -10,9 +10,7 @@ import (
 func TestValidBranch(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("testdata/branches.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := 0
 	for line := range strings.Lines(string(b)) {
 		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -20,19 +20,13 @@ func place(t *testing.T, began time.Time, files ...string) string {
 	for _, name := range files {
 		name, fresh := strings.CutSuffix(name, " fresh")
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte("x"), 0o600))
 		at := began.Add(-time.Hour)
 		if fresh {
 			at = began.Add(time.Minute)
 		}
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(path, at, at))
 	}
 	return dir
 }
@@ -116,13 +110,9 @@ func TestReferencesAreTheWorksFilesAndNotOurs(t *testing.T) {
 func TestReferencesOfADirectoryNamedByALink(t *testing.T) {
 	t.Parallel()
 	real, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(real, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(real, link))
 	tree := Tree{Top: real, Changed: []Change{{Path: filepath.Join(real, "a.go"), Status: "modified"}}}
 	w := NewDir(link, "/d/data", tree, true, []string{filepath.Join(link, "a.go"), "b.go"}, time.Time{})
 	if got, _ := w.References(); len(got) != 2 || got[0].Path != "a.go" || got[1].Path != "b.go" {

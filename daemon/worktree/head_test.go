@@ -25,9 +25,7 @@ func TestHeadAsGitHasIt(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	if err := os.MkdirAll(filepath.Join(repo, "a", "b"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(repo, "a", "b"), 0o700))
 	git(repo, "init", "-q", "-b", "feature/cart")
 	check := func(dir, repository, branch string) {
 		t.Helper()
@@ -50,9 +48,7 @@ func TestHeadAsGitHasIt(t *testing.T) {
 func TestHeadOfAHostileRepository(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "HEAD")
-	if err := os.WriteFile(secret, []byte("token 12345\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(secret, []byte("token 12345\n"), 0o600))
 	for name, prepare := range map[string]func(gitDir string) error{
 		"another file": func(g string) error { return os.Symlink(secret, filepath.Join(g, "HEAD")) },
 		"a pipe":       func(g string) error { return syscall.Mkfifo(filepath.Join(g, "HEAD"), 0o600) },
@@ -73,21 +69,15 @@ func TestHeadOfAHostileRepository(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := prepare(filepath.Join(dir, ".git")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
+			must(t, prepare(filepath.Join(dir, ".git")))
 			if _, branch := Head(dir); branch != "" {
 				t.Errorf("branch %q", branch)
 			}
 		})
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+filepath.Dir(secret)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+filepath.Dir(secret)+"\n"), 0o600))
 	if repository, branch := Head(dir); branch != "" || repository != filepath.Base(dir) {
 		t.Errorf("%q %q", repository, branch)
 	}

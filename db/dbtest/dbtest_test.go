@@ -139,10 +139,4 @@ func connect(t *testing.T, connString string) *pgx.Conn {
 	return conn
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = wardentest.Must

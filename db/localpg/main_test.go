@@ -204,10 +204,4 @@ func crash(t *testing.T, c *Cluster) {
 	wardentest.Eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = wardentest.Must

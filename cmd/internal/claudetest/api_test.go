@@ -9,20 +9,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+var must = wardentest.Must
 
 // post sends a body as the CLI does.
 func post(t *testing.T, api *FakeAPI, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/v1/messages?beta=true", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("X-Claude-Code-Session-Id", "s-1")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -101,9 +101,7 @@ func TestFakeAPIInOnePiece(t *testing.T) {
 		Content    Content
 		StopReason string `json:"stop_reason"`
 	}
-	if err := json.NewDecoder(post(t, api, body(false, asked)).Body).Decode(&got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(post(t, api, body(false, asked)).Body).Decode(&got))
 	if got.Content.text() != "hi" || got.StopReason != "end_turn" {
 		t.Errorf("%+v", got)
 	}

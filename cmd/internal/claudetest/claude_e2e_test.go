@@ -14,7 +14,10 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+var must = wardentest.Must
 
 // These tests check the behaviour of the real CLI on which the daemon relies, so that an upgrade shows what has
 // changed. They do not use the daemon.
@@ -60,13 +63,9 @@ func openIn(t *testing.T, home claudetest.Home, api *claudetest.FakeAPI, hooks *
 		c.change(&spec)
 	}
 	launch, err := claude.Runtime.Launch(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range launch.Files {
-		if err := os.WriteFile(f.Path, f.Content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(f.Path, f.Content, 0o600))
 	}
 	x := start(t, home, [2]int{120, 40}, []string{hookVariable + "=" + hooks.url}, append(launch.Argv[1:], c.args...)...)
 	return session{x, hooks, api}
@@ -123,9 +122,7 @@ func registers(s session) {
 	}
 	s.idle()
 	r, err := s.registry()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	if r.PID != s.pid || r.SessionID != sessionID || r.Name != "developer-con-1" || r.Cwd != s.home.Workdir || !strings.HasSuffix(r.Tmux, ".%0") {
 		s.t.Errorf("registry %+v", r)
 	}
@@ -237,9 +234,7 @@ func takesSafePrompts(s session) {
 	s.api.SetScript(claudetest.Says("OK"))
 	for _, text := range []string{`a path C:\`, "look at @", "look at @note", "# no memory", "& no cloud", "? no help"} {
 		safe, err := runtimes.SafePrompt(text)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		if c := s.turn(safe); c.Prompt != text {
 			s.t.Errorf("%q arrived as %q", text, c.Prompt)
 		}
@@ -281,9 +276,7 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 		}
 	}
 	transcript, err := os.ReadFile(last.Transcript)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !claude.Runtime.TranscriptContains(transcript, "nonce-1") {
 		t.Error("the transcript has no user entry with the nonce")
 	}

@@ -41,9 +41,7 @@ func TestHooks(t *testing.T) {
 			s.begin(t)
 			play()
 			scene, err := s.recorder.Scene(act.Name, s.payloads()...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got.Scenes = append(got.Scenes, scene)
 		})
 		if !ok {
@@ -57,12 +55,8 @@ func TestHooks(t *testing.T) {
 		return
 	}
 	text, err := got.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join("../../..", hookstest.Path), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join("../../..", hookstest.Path), text, 0o644))
 }
 
 // show plays the scenes: in three sessions of the CLI, one after the other in one home, and in a one-shot.
@@ -193,9 +187,7 @@ func (s *show) reply(key func(screen string) string) {
 // pipe makes a named pipe. A command that reads from it ends when finish is called.
 func (s *show) pipe(name string) (path string, finish func()) {
 	path = filepath.Join(s.home.Workdir, name)
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, syscall.Mkfifo(path, 0o600))
 	return path, func() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0) // blocks until the command reads
 		if err == nil {
@@ -267,9 +259,7 @@ func (s *show) plays() map[string]func() {
 			s.await("Notification", 1)
 		},
 		"terminated": func() {
-			if err := syscall.Kill(s.x.pid, syscall.SIGTERM); err != nil {
-				s.t.Fatal(err)
-			}
+			must(s.t, syscall.Kill(s.x.pid, syscall.SIGTERM))
 			s.ended()
 		},
 		"fork":       func() { s.open(func(spec *runtimes.Spec) { spec.Resume = sessionID }, "--fork-session") },
@@ -403,13 +393,9 @@ func (s *show) fullContexts() map[string]func() {
 func (s *show) remind() {
 	path := filepath.Join(s.home.ConfigDir, ".claude.json")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	settings := map[string]any{}
-	if err := json.Unmarshal(text, &settings); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, json.Unmarshal(text, &settings))
 	settings["messageIdleNotifThresholdMs"] = 100
 	if text, err = json.Marshal(settings); err == nil {
 		err = os.WriteFile(path, text, 0o600)

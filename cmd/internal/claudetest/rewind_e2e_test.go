@@ -59,9 +59,7 @@ func (s session) sameAsModel(file, prompt string, want []string) {
 	var told []string
 	poll(s.t, "the prompt in the transcript", func() bool { // the CLI writes a moment after its hooks
 		got, err := transcript.Read(s.t.Context(), claude.Runtime, file, transcript.Want{All: true})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		told = nil
 		for _, m := range got.Messages {
 			told = append(told, marked.FindAllString(m.Text, -1)...)

@@ -130,9 +130,7 @@ func firstScenes() []scene {
 		{name: "api_key", env: []string{"ANTHROPIC_API_KEY=sk-ant-api03-dummy-0123456789abcdefghijklmnop", "ANTHROPIC_AUTH_TOKEN="}},
 		{name: "mcp_server", setup: func(t *testing.T, h claudetest.Home) {
 			server := `{"mcpServers":{"notes":{"command":"true"}}}`
-			if err := os.WriteFile(filepath.Join(h.Workdir, ".mcp.json"), []byte(server), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(h.Workdir, ".mcp.json"), []byte(server), 0o600))
 		}},
 		{name: "settings_warning", args: []string{"--settings", `{"hooks":{"NoSuchEvent":[{"hooks":[{"type":"command","command":"true"}]}]}}`}},
 		{name: "bypass", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"}},

@@ -27,22 +27,16 @@ func TestScreens(t *testing.T) {
 		t.Run(name, func(t *testing.T) { recordAll(t, all) })
 	}
 	if *update && !t.Failed() {
-		if err := os.WriteFile(filepath.Join(screensDir, "version"), []byte(claudetest.Version+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(screensDir, "version"), []byte(claudetest.Version+"\n"), 0o644))
 	}
 }
 
 // recordAll records scenes in the given order. Without -update it only holds them against want.json.
 func recordAll(t *testing.T, all []scene) {
 	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wants := map[string]runtimes.Screen{}
-	if err := json.Unmarshal(raw, &wants); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &wants))
 	s := &stage{t: t}
 	for _, sc := range all {
 		want, ok := wants[sc.name]
@@ -94,9 +88,7 @@ func (s *stage) record(t *testing.T, sc scene, want runtimes.Screen) {
 		sc.play(s.x)
 	}
 	screen := strings.ReplaceAll(s.x.settled(want), filepath.Dir(s.home.Workdir), "/home/dev")
-	if err := os.WriteFile(filepath.Join(screensDir, sc.name+".txt"), []byte(screen), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(screensDir, sc.name+".txt"), []byte(screen), 0o644))
 }
 
 // open starts the CLI for a scene.
@@ -111,9 +103,7 @@ func (s *stage) open(t *testing.T, sc scene, size [2]int) {
 		args = append(args, "--permission-mode", "manual")
 	}
 	if sc.status != "" {
-		if err := os.WriteFile(statusFile(s.home), []byte(sc.status+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(statusFile(s.home), []byte(sc.status+"\n"), 0o600))
 		args = append(args, "--settings", statusSettings(s.home))
 	}
 	s.x = start(s.t, s.home, size, sc.env, args...)

@@ -141,9 +141,7 @@ func event(name string) func(hookCall) bool {
 func (l *hookLog) settings(t *testing.T, more map[string]any) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hooks := map[string]any{}
 	events := l.events
 	if events == nil {
@@ -157,9 +155,7 @@ func (l *hookLog) settings(t *testing.T, more map[string]any) string {
 		s[k] = v
 	}
 	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -179,9 +175,7 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 	t.Helper()
 	cli := claudetest.Install(t)
 	dir, err := os.MkdirTemp("", "us")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	x := &terminal{t: t, sock: filepath.Join(dir, "s"), home: home}
 	cmd := exec.Command("tmux", "-u", "-S", x.sock, "-f", "/dev/null", "start-server", ";",
@@ -192,9 +186,7 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 		t.Fatalf("tmux: %v: %s: run `go run ./cmd/understudy doctor --fix`", err, out)
 	}
 	server, err := strconv.Atoi(strings.TrimSpace(x.tmux("display-message", "-p", "#{pid}")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x.end = sync.OnceFunc(func() {
 		if x.look != nil {
 			if x.t.Failed() {

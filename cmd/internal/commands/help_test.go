@@ -58,17 +58,11 @@ func checkHelp(t *testing.T, c *cobra.Command, path []string, name string) {
 	}
 	golden := filepath.Join("testdata", "help", name)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, stdout.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		must(t, os.WriteFile(golden, stdout.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Equal(stdout.Bytes(), want) {
 		t.Errorf("help differs from %s; go test -update writes it anew:\n%s", golden, &stdout)
 	}

@@ -19,9 +19,7 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 	var out bytes.Buffer
 	a := &cli.App{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}
 	for range 2 {
-		if err := writeScripts(a, dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeScripts(a, dir))
 	}
 	entries, err := fs.ReadDir(hooks.Scripts, "scripts")
 	if err != nil || len(entries) == 0 {
@@ -29,9 +27,7 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 	}
 	for _, e := range entries {
 		want, err := fs.ReadFile(hooks.Scripts, "scripts/"+e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(dir, e.Name())
 		got, err := os.ReadFile(path)
 		fi, _ := os.Stat(path)
@@ -40,9 +36,7 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 		}
 	}
 	own := filepath.Join(dir, entries[0].Name())
-	if err := os.WriteFile(own, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(own, []byte("mine"), 0o600))
 	if err := writeScripts(a, dir); err == nil || !strings.Contains(err.Error(), own+" differs") {
 		t.Errorf("a script that somebody has changed: %v", err)
 	}

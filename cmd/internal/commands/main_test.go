@@ -12,3 +12,5 @@ func TestMain(m *testing.M) {
 	time.Local = time.UTC // what commands print for people is in local time
 	os.Exit(wardentest.Run(m.Run))
 }
+
+var must = wardentest.Must

@@ -36,9 +36,7 @@ func TestRemoteFitsTheDaemon(t *testing.T) {
 func TestCodeIsDrawnDotByDot(t *testing.T) {
 	t.Parallel()
 	code, err := qr.Encode("https://desk.tail12345.ts.net/login?key=ABCDEFGHIJKLMNOPQRSTUVWXYZ", qr.L)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := strings.Split(strings.TrimSuffix(codeText(code, false), "\n"), "\n")
 	if len(lines) > 22 || len([]rune(lines[0])) > 80 {
 		t.Errorf("%d lines of %d columns", len(lines), len([]rune(lines[0])))

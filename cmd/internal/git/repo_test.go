@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // repo is a git repository of a test.
@@ -70,10 +71,4 @@ func (t trees) Discard(ctx context.Context, dir, path string) error {
 	return err
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = wardentest.Must

@@ -27,17 +27,11 @@ func bar(t *testing.T, args ...string) (out, complaint string, code int) {
 func barDaemon(t *testing.T, answer http.HandlerFunc) (root string) {
 	t.Helper()
 	root, err := os.MkdirTemp("", "bar") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	if err := os.Mkdir(filepath.Join(root, "run"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(root, "run"), 0o700))
 	l, err := net.Listen("unix", filepath.Join(root, "run", "understudy.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	srv := &http.Server{Handler: answer}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()

@@ -48,9 +48,7 @@ type statusRig struct {
 func newStatusRig(t testing.TB) *statusRig {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "us") // short: socket paths are limited to 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &statusRig{t: t, dir: dir, input: strings.ReplaceAll(statusInput, "DIR", dir), reports: make(chan string, 10)}
 	r.env = []string{
@@ -64,9 +62,7 @@ func newStatusRig(t testing.TB) *statusRig {
 func (r *statusRig) daemon(answer http.HandlerFunc) {
 	r.t.Helper()
 	l, err := net.Listen("unix", r.dir+"/hook.sock")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		r.reports <- q.Method + " " + q.URL.Path + " " + q.Header.Get("X-Understudy-Launch") + " " + string(body)
@@ -87,16 +83,10 @@ func (r *statusRig) daemon(answer http.HandlerFunc) {
 func (r *statusRig) settings(file, command string) {
 	r.t.Helper()
 	text, err := json.Marshal(map[string]any{"model": "m", "statusLine": map[string]any{"type": "command", "command": command, "padding": 0}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	path := filepath.Join(r.dir, file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(r.t, os.WriteFile(path, text, 0o600))
 }
 
 // run runs the status line as the runtime does, as a process.
@@ -142,9 +132,7 @@ func TestStatusLinePassesThrough(t *testing.T) {
 	r := newStatusRig(t)
 	r.daemon(noContent)
 	const shown = "\x1b[31mred\x1b[0m ü \x00\xff\r\n\nlast line without an end"
-	if err := os.WriteFile(r.dir+"/shown", []byte(shown), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(r.dir+"/shown", []byte(shown), 0o600))
 	r.env = append(r.env, "OWN=of the agent")
 	r.settings("home/.claude/settings.json", `cat >got; echo "$OWN in $PWD" >>got; cat shown; echo complaint >&2; exit 3`)
 	stdout, stderr, code := r.run()
@@ -256,9 +244,7 @@ func TestStatusLineOfWhom(t *testing.T) {
 	r.settings("project/.claude/settings.local.json", "echo local")
 	want("local\n")
 	for _, text := range []string{"{", `{"statusLine":null}`, `{"statusLine":{"type":"other","command":"echo other"}}`, `{"statusLine":{"type":"command","command":" "}}`} {
-		if err := os.WriteFile(r.dir+"/project/.claude/settings.local.json", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(r.dir+"/project/.claude/settings.local.json", []byte(text), 0o600))
 		want("project\n")
 	}
 	r.input = "no JSON"
@@ -287,9 +273,7 @@ func TestStatusLineTerminated(t *testing.T) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "statusline")
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = r.dir, r.env, strings.NewReader(r.input), &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	childtest.AwaitFile(t, r.dir+"/leader")
 	childtest.AwaitFile(t, r.dir+"/child")
 	r.wantReports(wantReport) // before that
@@ -338,3 +322,5 @@ func BenchmarkStatusLine(b *testing.B) {
 	r.settings("home/.claude/settings.json", "cat >/dev/null; echo shown")
 	b.Run("told, with one of the user's", run)
 }
+
+var must = wardentest.Must

@@ -107,9 +107,7 @@ func (s *stage) told() []string {
 func (s *stage) sessionID(t *testing.T) string {
 	t.Helper()
 	id, err := s.server().theSession(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return id
 }
 
@@ -203,9 +201,7 @@ func TestFollowKeepsTheConversation(t *testing.T) {
 		rest(time.Second)
 		_ = stop()
 		b, err := os.ReadFile(s.link.Transcript)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := strings.Count(string(b), `"role":"user"`); n != recent+1 || !strings.Contains(string(b), "the last word") || strings.Count(string(b), "\n") != 2*n {
 			t.Errorf("%d prompts in\n%s", n, b)
 		}
@@ -226,9 +222,7 @@ func TestMirrorLeavesOutWhatWasReverted(t *testing.T) {
 			t.Helper()
 			rest(2 * time.Second)
 			b, err := os.ReadFile(s.link.Transcript)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if n := strings.Count(string(b), `"role":"assistant"`); n != len(prompts) {
 				t.Errorf("%s: %d answers in\n%s", when, n, b)
 			}
@@ -258,25 +252,19 @@ func TestSendSubmitsOnce(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		since := time.Now()
 		for range 3 {
-			if err := s.server().Send(t.Context(), "go on", since); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.server().Send(t.Context(), "go on", since))
 			rest(10 * time.Second)
 		}
 		id := s.sessionID(t)
 		if got := s.Prompts(id); !slices.Equal(got, []string{"go on"}) {
 			t.Errorf("prompts %q", got)
 		}
-		if err := s.server().Send(t.Context(), "go on", time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.server().Send(t.Context(), "go on", time.Now()))
 		rest(time.Second)
 		if got := s.Prompts(id); !slices.Equal(got, []string{"go on", "go on"}) {
 			t.Errorf("prompts %q: the same text later is another one", got)
 		}
-		if err := s.server().Send(t.Context(), "go on", time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.server().Send(t.Context(), "go on", time.Time{}))
 		rest(time.Second)
 		if got := s.Prompts(id); len(got) != 2 {
 			t.Errorf("prompts %q: whoever does not know the time finds it at any time", got)
@@ -287,16 +275,12 @@ func TestSendSubmitsOnce(t *testing.T) {
 // TestExitYieldsToWork: a prompt that nobody has reported yet keeps the program from its exit, if the caller asks for that.
 func TestExitYieldsToWork(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		if err := s.server().Send(t.Context(), "build the shed", time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.server().Send(t.Context(), "build the shed", time.Now()))
 		s.link.Session = s.sessionID(t)
 		rest(10 * time.Second)
 		idle := time.Now()
 		rest(time.Second)
-		if err := s.server().Send(t.Context(), "paint it", time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.server().Send(t.Context(), "paint it", time.Now()))
 		rest(10 * time.Second)
 		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: idle}); !errors.Is(err, daemon.ErrGivenWork) {
 			t.Errorf("exit after new work: %v", err)
@@ -312,9 +296,7 @@ func TestAskLeavesNothing(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.link.Session = s.sessionID(t)
 		left := s.server()
-		if err := left.call(t.Context(), http.MethodPost, "/session", map[string]string{"title": left.copyTitle()}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, left.call(t.Context(), http.MethodPost, "/session", map[string]string{"title": left.copyTitle()}, nil))
 		texts, err := s.server().Ask(t.Context(), "what?")
 		if err != nil || !slices.Equal(texts, []string{"OK"}) {
 			t.Errorf("answer %q, %v", texts, err)

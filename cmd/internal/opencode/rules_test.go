@@ -18,9 +18,7 @@ func TestSessionHasTheRulesOfItsMode(t *testing.T) {
 		s.Rules = []any{map[string]string{"permission": "*", "pattern": "*", "action": "allow"}, map[string]string{"permission": "bash", "pattern": "rm *", "action": "deny"}}
 		ofSession := func(id string) []opencode.Rule {
 			var now session
-			if err := s.server().call(context.Background(), http.MethodGet, inSession(id, ""), nil, &now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.server().call(context.Background(), http.MethodGet, inSession(id, ""), nil, &now))
 			return now.Rules
 		}
 		want := []opencode.Rule{{Permission: "bash", Pattern: "rm *", Action: "deny"}, {Permission: "edit", Pattern: "*", Action: "ask"}}
@@ -60,15 +58,11 @@ func TestPromptsAreForTheAgentOfTheMode(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for i, mode := range []string{"", "ask", "plan"} {
 			s.link.Mode, s.link.AgentID = mode, int64(10+i)
-			if err := s.server().Send(t.Context(), "go on", time.Time{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.server().Send(t.Context(), "go on", time.Time{}))
 			var now struct {
 				Agents []string `json:"agents"`
 			}
-			if err := s.server().call(t.Context(), http.MethodGet, inSession(s.sessionID(t), ""), nil, &now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.server().call(t.Context(), http.MethodGet, inSession(s.sessionID(t), ""), nil, &now))
 			if want := opencode.AgentOf(mode); !slices.Equal(now.Agents, []string{want}) {
 				t.Errorf("mode %q: the prompt was for %q, want %q", mode, now.Agents, want)
 			}

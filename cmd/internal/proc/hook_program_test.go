@@ -17,13 +17,9 @@ import (
 func TestFindHookProgram(t *testing.T) {
 	t.Parallel()
 	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700))
 	for name, tt := range map[string]struct {
 		beside string
 		want   string // in the error; empty: it is found
@@ -36,9 +32,7 @@ func TestFindHookProgram(t *testing.T) {
 		own := filepath.Join(t.TempDir(), "understudy")
 		path := filepath.Join(filepath.Dir(own), HookName)
 		if tt.beside != "" {
-			if err := os.Symlink(tt.beside, path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink(tt.beside, path))
 		}
 		found, err := FindHookProgram(own)
 		switch {
@@ -55,14 +49,10 @@ func TestFindHookProgram(t *testing.T) {
 func TestHookProgramIsKept(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(filepath.Join(t.TempDir(), "d"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	installed := filepath.Join(t.TempDir(), HookName)
 	program, err := os.ReadFile(cmdtest.HookProgram(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	older := []byte("#!/bin/sh\necho older\n")
 	longer := append(bytes.Clone(program), 'x')
 	changed := bytes.Clone(program)
@@ -70,9 +60,7 @@ func TestHookProgramIsKept(t *testing.T) {
 	var kept string
 	var previous []byte
 	for _, version := range [][]byte{older, longer, program, changed, program, program} {
-		if err := os.WriteFile(installed, version, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(installed, version, 0o700))
 		var before *os.File // as an agent's hook has it that runs at this moment
 		if kept != "" {
 			if before, err = os.Open(kept); err != nil {
@@ -94,9 +82,7 @@ func TestHookProgramIsKept(t *testing.T) {
 		}
 		previous = version
 	}
-	if err := os.Remove(installed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(installed))
 	cmd := exec.Command(kept, "hook", "Stop")
 	cmd.Stdin, cmd.Env = strings.NewReader(`{"session_id":"s-1"}`), []string{"UNDERSTUDY_DATA=" + dir.Root()}
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {

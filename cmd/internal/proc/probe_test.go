@@ -15,12 +15,8 @@ func TestProbeAsksOnce(t *testing.T) {
 	cli, asked := filepath.Join(dir, "cli"), filepath.Join(dir, "asked")
 	write := func(says string) {
 		t.Helper()
-		if err := os.WriteFile(cli, []byte("#!/bin/sh\necho x >>'"+asked+"'\nprintf '"+says+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(cli, time.Time{}, time.Unix(int64(len(says)), 0)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(cli, []byte("#!/bin/sh\necho x >>'"+asked+"'\nprintf '"+says+"'\n"), 0o755))
+		must(t, os.Chtimes(cli, time.Time{}, time.Unix(int64(len(says)), 0)))
 	}
 	p := NewProbe(os.Environ())
 	for i, c := range []struct{ says, want string }{

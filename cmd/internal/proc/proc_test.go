@@ -65,9 +65,7 @@ func TestOneShotNotStarted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "no-program")
-	if err := os.WriteFile(script, []byte("plain text"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte("plain text"), 0o700))
 	for name, tt := range map[string]struct {
 		argv []string
 		dir  string
@@ -152,9 +150,7 @@ func TestOneShotDaemonKilled(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneShotDaemonKilled$")
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_TEST_ONESHOT="+dir)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	childtest.AwaitFile(t, filepath.Join(dir, "leader"))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)

@@ -49,9 +49,7 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	rows := strings.Split(strings.TrimSpace(r.transcript()), "\n")
-	if err := json.Unmarshal([]byte(rows[len(rows)-1]), &last); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(rows[len(rows)-1]), &last))
 	if last.Type != "assistant" || last.Message.Usage["cache_read_input_tokens"] == 0 || last.IsSidechain == nil {
 		t.Errorf("last entry of the transcript: %s", rows[len(rows)-1])
 	}
@@ -84,9 +82,7 @@ func TestStopBlock(t *testing.T) {
 		t.Error("the feedback is not in the transcript")
 	}
 	text, err := os.ReadFile(r.document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{"## What Was Done", "## Decisions Made", "## Open Questions", "## Next Agent Context", "hello"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the document lacks %q", want)
@@ -171,9 +167,7 @@ func TestSignals(t *testing.T) {
 			r.send("@hold /nowhere\r")
 			r.status("busy")
 			r.eventually("prompt sent", func() bool { return len(r.log()) == 2 })
-			if err := r.cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.cmd.Process.Signal(sig))
 			r.end(143)
 			r.hooks("SessionStart(startup)", "UserPromptSubmit", "SessionEnd(other)")
 		})
@@ -255,9 +249,7 @@ func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	r := ready(t, "")
 	document := "# Handoff from developer-con-1\n\n## Next Agent Context\n\n**Next steps:**\n\n1. Paint the shed\n"
-	if err := os.WriteFile(r.document(), []byte(document), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(r.document(), []byte(document), 0o644))
 	missing := strings.TrimSuffix(r.document(), ".md") + ".context.md"
 	r.prompt("You are the successor of agent 7. Your predecessor wrote a handoff document to " + r.document() + ". Read it and " + missing + ", then go on.")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")

@@ -14,13 +14,9 @@ import (
 func (r *rig) withStatusLine(command string) {
 	r.t.Helper()
 	text, err := os.ReadFile(r.dir + "/settings.json")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var all map[string]any
-	if err := json.Unmarshal(text, &all); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, json.Unmarshal(text, &all))
 	all["statusLine"] = map[string]string{"type": "command", "command": command}
 	if text, err = json.Marshal(all); err != nil {
 		r.t.Fatal(err)

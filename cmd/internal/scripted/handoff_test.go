@@ -15,16 +15,12 @@ func TestHeadingsOfDocuments(t *testing.T) {
 	t.Parallel()
 	r := ready(t, "")
 	request := strings.TrimSuffix(r.document(), ".md") + ".request.md"
-	if err := os.WriteFile(request, []byte("# How\n\n- **## Code Patterns**: y\n\n## Focus\n\nx\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(request, []byte("# How\n\n- **## Code Patterns**: y\n\n## Focus\n\nx\n"), 0o644))
 	r.prompt("Hand over. First read " + request + ". Then write a handoff document to " + r.document() +
 		" under exactly these headings: ## What Was Done, ## Decisions Made, ## Open Questions, ## Next Agent Context, ## current_story. @decide Use tabs: gofmt does")
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
 	text, err := os.ReadFile(r.document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, found := range headingLine.FindAllStringSubmatch(string(text), -1) {
 		got = append(got, found[1])

@@ -50,9 +50,7 @@ const hookScript = `printf '{"pid":"%%s","launch":"%%s","sid":"%%s","pane":"%%s"
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "us-sa-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +61,7 @@ func newRig(t testing.TB) *rig {
 	})
 	r := &rig{t: t, dir: dir, cwd: filepath.Join(dir, "work"), behave: filepath.Join(dir, "behave"), exited: make(chan struct{})}
 	for _, sub := range []string{"work", "config", "answers", "data/personas/p/handoffs"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
 	r.settings("SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PermissionRequest", "PreCompact", "PostCompact")
 	return r
@@ -81,18 +77,14 @@ func (r *rig) settings(events ...string) {
 	}
 	rule := "Edit(/" + r.dir + "/data/personas/**)"
 	text, err := json.Marshal(map[string]any{"hooks": hooks, "permissions": map[string]any{"allow": []string{rule}}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.write("settings.json", string(text))
 }
 
 func (r *rig) write(name, text string) string {
 	r.t.Helper()
 	path := filepath.Join(r.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -282,9 +274,7 @@ func (r *rig) alive() bool { return r.cmd.Process.Signal(syscall.Signal(0)) == n
 
 func (r *rig) transcript() string {
 	text, err := os.ReadFile(r.transcriptPath())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return string(text)
 }
 
@@ -299,3 +289,5 @@ func without(names ...string) []string {
 		return slices.Contains(names, name)
 	})
 }
+
+var must = wardentest.Must

@@ -50,14 +50,10 @@ func TestEndings(t *testing.T) {
 	t.Run("ignore-term", func(t *testing.T) {
 		t.Parallel()
 		r := ready(t, "ignore-term")
-		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.cmd.Process.Signal(syscall.SIGTERM))
 		r.send("hello\r")
 		r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-		if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.cmd.Process.Signal(syscall.SIGHUP))
 		r.end(143)
 	})
 }

@@ -164,16 +164,12 @@ func TestForkThatHangsEndsAtSIGTERM(t *testing.T) {
 	cmd := r.fork(sessionID, "fork-hang")
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	r.eventually("its process id", func() bool {
 		text, _ := os.ReadFile(r.dir + "/pids")
 		return strings.TrimSpace(string(text)) == strconv.Itoa(cmd.Process.Pid)
 	})
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait() // its exit status is what counts
 	if code := cmd.ProcessState.ExitCode(); code != 143 || strings.Contains(out.String(), `"result"`) {
 		t.Errorf("exit %d, output %s", code, out.String())

@@ -53,13 +53,9 @@ func inTmux(t *testing.T, misbehave string, width, height int) *pane {
 	args = append(args, program(t))
 	p.id = p.tmux(append(args, r.args()...)...)
 	pid, err := strconv.Atoi(p.tmux("display-message", "-p", "-t", p.id, "#{pane_pid}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	process, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.cmd = &exec.Cmd{Process: process}
 	t.Cleanup(func() {
 		_ = process.Kill()                                            // ended already, in some tests; it must not write while its directory is removed

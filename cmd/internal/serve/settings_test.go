@@ -46,17 +46,13 @@ func TestSettingsFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	for _, text := range []string{"", "# nothing yet\n", "---\n", "listen:\nhandoff:\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if s, err := LoadSettings(path, true, cmdtest.NoEnv); err != nil || s.Handoff.AckTimeout != DefaultSettings().Handoff.AckTimeout {
 			t.Errorf("%q: %v, %v", text, s, err)
 		}
 	}
 	text := "handoff:\n  ack_timeout: 7s\n  max_document_bytes: 1_000\nruntimes:\n  claude:\n    command: [claude, 2]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	s, err := LoadSettings(path, true, cmdtest.NoEnv)
 	if err != nil || s.Handoff.AckTimeout != 7*time.Second || s.Handoff.MaxDocumentBytes != 1000 || len(s.Runtimes["claude"].Command) != 2 {
 		t.Errorf("%+v, %v", s, err)
@@ -92,9 +88,7 @@ handoff:
   background: wait
   auto: {enabled: true, warn: 10, high: 11, trigger: 12}
 `
-	if err := decodeSettings([]byte(text), &s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, decodeSettings([]byte(text), &s))
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
 		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: daemon.DefaultHandoff.MinWords, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
@@ -129,9 +123,7 @@ func TestSettingsArePositive(t *testing.T) {
 		"handoff: {busy_timeout: 0s}": {"handoff.busy_timeout", "duration"}, "handoff: {max_messages: -1}": {"handoff.max_messages", "number"},
 		"pipeline: {step_timeout: -1s}": {"pipeline.step_timeout", "duration"}, "pipeline: {max_running: 0}": {"pipeline.max_running", "number"},
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := LoadSettings(path, true, cmdtest.NoEnv)
 		if err == nil || !strings.Contains(err.Error(), want[0]+" (") || !strings.Contains(err.Error(), "must be a positive "+want[1]) {
 			t.Errorf("%s: %v", text, err)
@@ -146,9 +138,7 @@ func TestSettingsOfTheLog(t *testing.T) {
 		"events: {max_age: 0s}": true, "events: {max_age: 0}": false, "events: {max_age: 1h}": true,
 		"events: {max_age: 59m}": false, "events: {max_age: -1h}": false,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := LoadSettings(path, true, cmdtest.NoEnv); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "events.max_") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -165,9 +155,7 @@ func TestRemovedSettings(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := "events: {max_rows: 7}\nhandoff: {min_words: 3, ack_timeout: 7s}\nlimits:\n  max_waits: many\n  api_timeout: 1m\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	s, err := LoadSettings(path, true, func(name string) string {
 		return map[string]string{"UNDERSTUDY_LIMITS_MAX_WAITS": "5"}[name]
 	})
@@ -203,9 +191,7 @@ func TestSettingsOfAGenericRuntime(t *testing.T) {
 		"runtimes: {aider: {command: [aider], ready: '>', quiet_after: 5ms}}":               "runtimes.aider.quiet_after",
 		"runtimes: {claude: {command: [claude], ready: '>'}}":                               "runtimes.claude",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		s, err := LoadSettings(path, true, cmdtest.NoEnv)
 		if want == "" {
 			if rt := s.domain().Generic["aider"]; err != nil || rt == nil || rt.Can.QuietAfter != 5*time.Second || rt.Can.ExitText != "/exit" {
@@ -234,9 +220,7 @@ func TestSettingsOfLimits(t *testing.T) {
 		"limits: {fallback: claude}":                                    "must be a list",
 		"limits: {on_limits: wait}":                                     "unknown key limits.on_limits",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := LoadSettings(path, true, cmdtest.NoEnv); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", text, err, why)
 		}
@@ -258,9 +242,7 @@ func TestSettingsOfTargets(t *testing.T) {
 	path := filepath.Join(root, "config.yaml")
 	write := func(name, text string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(root, name), []byte(text), mode))
 	}
 	target := func(text string) string { return "notify: {targets: {phone: {" + text + "}}}" }
 	for text, why := range map[string]string{
@@ -293,15 +275,11 @@ func TestSettingsOfTargets(t *testing.T) {
 	write("hook", "https://hooks.slack.com/services/hush\n", 0o600)
 	write("config.yaml", target("type: webhook, url_file: hook"), 0o600)
 	s, err := LoadSettings(path, true, cmdtest.NoEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if routes, err := s.Notify.routes(root, nil); err != nil || len(routes) != 1 || routes[0].Name != "phone" || routes[0].Kind != "webhook" {
 		t.Errorf("%+v, %v", routes, err)
 	}
-	if err := os.Chmod(filepath.Join(root, "hook"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(root, "hook"), 0o644))
 	if _, err := s.Notify.routes(root, nil); err == nil || !strings.Contains(err.Error(), "notify.targets.phone.url_file") || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a secret that others can read: %v", err)
 	}

@@ -11,9 +11,7 @@ import (
 func TestTmuxIncludeIsTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tmux.conf")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	check := func(include, want string) {
 		t.Helper()
 		if why := (&tmuxSettings{include}).problem(); (why == "") != (want == "") || !strings.Contains(why, want) {

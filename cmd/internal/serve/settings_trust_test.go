@@ -13,29 +13,19 @@ func TestSettingsThatOthersMayWriteAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "conf")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	path := filepath.Join(folder, "config.yaml")
-	if err := os.WriteFile(path, []byte("listen: none\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("listen: none\n"), 0o600))
 	link := filepath.Join(dir, "link.yaml")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(path, link))
 	for _, c := range []struct {
 		file, folder os.FileMode
 		want         string
 	}{
 		{0o600, 0o700, ""}, {0o644, 0o755, ""}, {0o666, 0o700, "run chmod go-w " + path}, {0o602, 0o700, "run chmod go-w " + path}, {0o600, 0o777, "run chmod go-w " + folder},
 	} {
-		if err := os.Chmod(path, c.file); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(folder, c.folder); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, c.file))
+		must(t, os.Chmod(folder, c.folder))
 		for _, name := range []string{path, link, filepath.Join(folder, "none", "..", "config.yaml")} {
 			s, err := LoadSettings(name, true, func(string) string { return "" })
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasSuffix(err.Error(), c.want) || err == nil && s.Listen != "none" {

@@ -42,9 +42,7 @@ func serveIn(t *testing.T, root string) {
 	var said cmdtest.Printed
 	daemon := exec.Command(cmdtest.MainProgram(t), "serve", "--data", root, "--listen", "none", "--database-url", dbtest.New(t, db.Migrate))
 	daemon.Stderr = &said
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, daemon.Start())
 	t.Cleanup(func() {
 		_ = daemon.Process.Signal(os.Interrupt)
 		_ = daemon.Wait()

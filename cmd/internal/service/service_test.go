@@ -44,20 +44,14 @@ func TestServiceFiles(t *testing.T) {
 	} {
 		t.Run(c.golden, func(t *testing.T) {
 			s, err := newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, getenv: home})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if s.path != c.path || !strings.HasPrefix(s.content, s.mark) {
 				t.Errorf("path %s, want %s", s.path, c.path)
 			}
 			golden := filepath.Join("testdata", c.golden)
 			if *update {
-				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(golden, []byte(s.content), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+				must(t, os.WriteFile(golden, []byte(s.content), 0o644))
 			}
 			if want, err := os.ReadFile(golden); err != nil || string(want) != s.content {
 				t.Errorf("differs from %s (%v); go test -update writes it anew:\n%s", golden, err, s.content)
@@ -128,9 +122,7 @@ func TestServiceEnv(t *testing.T) {
 		"ANTHROPIC_API_KEY=k", "HTTPS_PROXY=http://me:pw@proxy", "http_proxy=http://proxy", "MINE=a=b", "OTHER=x",
 	}
 	env, left, err := serviceEnv(environ, []string{"MINE"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []string{"MINE=a=b", "PATH=/usr/bin:/bin", "http_proxy=http://proxy"}; !slices.Equal(env, want) {
 		t.Errorf("passed %q, want %q", env, want)
 	}
@@ -167,9 +159,7 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{t: t, dir: t.TempDir()}
 	m.root = filepath.Join(m.dir, "data")
 	m.calls = filepath.Join(m.dir, "calls")
-	if err := os.WriteFile(filepath.Join(m.dir, "systemctl"), []byte(fakeInit), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(m.dir, "systemctl"), []byte(fakeInit), 0o755))
 	m.describe("/usr/bin")
 	return m
 }
@@ -220,9 +210,7 @@ func (m *machine) says(what func(*serviceRun, context.Context) error, want strin
 // does runs a command and returns what it printed and what systemctl was told, but for questions.
 func (m *machine) does(what func(*serviceRun, context.Context) error) (said, told string, err error) {
 	m.t.Helper()
-	if err := os.WriteFile(m.calls, nil, 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, os.WriteFile(m.calls, nil, 0o600))
 	var stdout bytes.Buffer
 	r := &serviceRun{
 		app:     &cli.App{Getenv: cmdtest.NoEnv, DataFlag: m.root, Stdout: &stdout, Stderr: io.Discard},
@@ -295,9 +283,7 @@ func TestServiceInstall(t *testing.T) {
 
 	m.says(uninstalling, "disable --now understudy.service; daemon-reload")
 	beside := filepath.Join(filepath.Dir(m.service.path), "mine.service")
-	if err := os.WriteFile(beside, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(beside, nil, 0o600))
 	m.wants(uninstalling, "", "disable --now understudy.service; daemon-reload", "removed    ", "its agents go on")
 	if left, err := os.ReadDir(filepath.Dir(m.service.path)); err != nil || len(left) != 1 {
 		t.Errorf("left are %v (%v), want mine.service", left, err)
@@ -308,12 +294,8 @@ func TestServiceInstall(t *testing.T) {
 func TestServiceForeign(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	if err := os.MkdirAll(filepath.Dir(m.service.path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(m.service.path, []byte("[Service]\n"+m.service.content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(m.service.path), 0o755))
+	must(t, os.WriteFile(m.service.path, []byte("[Service]\n"+m.service.content), 0o644))
 	m.wants(installing, "move it away", "")
 	m.wants(uninstalling, "move it away", "")
 	if b, err := os.ReadFile(m.service.path); err != nil || !strings.HasPrefix(string(b), "[Service]\n#") {

@@ -66,9 +66,7 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	killAgent(r, third.ID)
 	r.awaitState(third.ID, daemon.Ended)
 	fourth, err := r.client.ResumeAgent(t.Context(), third.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.awaitAgent(fourth.ID, "registered", func(a daemon.Agent) bool { return a.State == daemon.Idle })
 	want(fourth.ID)
 
@@ -89,13 +87,9 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	// Without its file, nobody knows the token when the process has gone. The next one is started without it, and that is said.
 	killAgent(r, fourth.ID)
 	r.awaitState(fourth.ID, daemon.Ended)
-	if err := os.Remove(filepath.Join(r.dir.Launch(fourth.ID), "account.json")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(r.dir.Launch(fourth.ID), "account.json")))
 	fifth, err := r.client.ResumeAgent(t.Context(), fourth.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fifth = r.awaitAgent(fifth.ID, "registered", func(a daemon.Agent) bool { return a.State == daemon.Idle })
 	if fifth.Account == nil || !slices.Equal(fifth.Account.Lost, []string{"ANTHROPIC_AUTH_TOKEN"}) {
 		t.Errorf("account %+v, want the token lost", fifth.Account)

@@ -26,9 +26,7 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
 	shell, err := theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// This is the default of windows that tmux makes by itself.
 	askTmux(r, shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size")
 	askTmux(r, shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
@@ -103,9 +101,7 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	s.press("C-u")
 	next := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed).SuccessorID
 	b, err := r.client.Agent(t.Context(), *next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantSize(r, b, "80x23 latest manual 100 50")
 	s.detachFrom()
 	wantSize(r, b, "100x50 manual ")

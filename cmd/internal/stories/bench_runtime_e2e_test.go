@@ -48,9 +48,7 @@ func (r *runtimeRig) startAlone(server *tmux.Server) time.Duration {
 	began := time.Now()
 	argv := slices.Concat([]string{"env", "-i"}, r.environ, r.command)
 	pane, err := server.Spawn(r.t.Context(), tmux.Spec{Session: "alone", Dir: r.rig.work, Argv: argv, Width: 120, Height: 40})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var took time.Duration
 	r.awaitEvery(10*time.Millisecond, r.name+" alone", func() (bool, string) {
 		shown, err := server.Capture(r.t.Context(), 0, false, pane.Ref)
@@ -61,8 +59,6 @@ func (r *runtimeRig) startAlone(server *tmux.Server) time.Duration {
 		text := shown[pane.Pane]
 		return r.rt.ReadScreen(runtimes.View{Text: text}).Composer, text
 	})
-	if err := server.Kill(r.t.Context(), pane.Ref); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, server.Kill(r.t.Context(), pane.Ref))
 	return took
 }

@@ -174,14 +174,10 @@ func serveProcess(r *rig) *exec.Cmd {
 	r.t.Helper()
 	config := fmt.Sprintf("listen: none\ndatabase_url: %q\nnotify: {desktop: false}\nruntimes:\n  claude: {command: [%q]}\n",
 		r.cfg.Settings.DatabaseURL, cmdtest.AgentProgram(r.t))
-	if err := os.WriteFile(filepath.Join(r.root, "config.yaml"), []byte(config), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(filepath.Join(r.root, "config.yaml"), []byte(config), 0o600))
 	cmd := exec.Command(r.cfg.Binary, "serve", "--data", r.root)
 	cmd.Env = r.cfg.Environ
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, cmd.Start())
 	r.t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()

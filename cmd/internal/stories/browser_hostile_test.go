@@ -161,9 +161,7 @@ func TestBrowserShowsAHostileScreenAsText(t *testing.T) {
 	a := r.startAgent("developer-con-1")
 	terminal := fmt.Sprintf("/proc/%d/fd/1", agentRow(r, a.ID).PID)
 	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
-	if err := os.WriteFile(terminal, []byte(hostileScreen), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(terminal, []byte(hostileScreen), 0))
 	p.awaitText("#screen", "end of it")
 	for _, want := range []string{"</pre></main><script>", "┌──┐", "宽字", "&lt;b&gt;"} {
 		p.awaitText("#screen", want)

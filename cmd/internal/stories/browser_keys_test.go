@@ -123,14 +123,10 @@ func startAsking(r *rig) (daemon.Agent, sight.Dialog) {
 	r.t.Helper()
 	r.misbehave("trust")
 	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	a = awaitAsked(r, a.ID, trusts)
 	d, err := r.client.Dialog(r.t.Context(), a.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return a, d
 }
 

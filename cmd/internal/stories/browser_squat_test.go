@@ -48,9 +48,7 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 	p.awaitText("#light[data-state=away]", "the daemon does not answer")
 	squat := &squatter{}
 	l, err := net.Listen("tcp", r.cfg.Settings.Listen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: squat}
 	served := make(chan struct{})
 	go func() {
@@ -81,15 +79,11 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 		}
 		for _, path := range []string{"/", "/api/agents", "/ui/settings"} {
 			again, err := http.NewRequestWithContext(t.Context(), "GET", b.base+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			again.Header = got.Header.Clone()
 			again.Header.Set("Sec-Fetch-Site", "same-origin")
 			res, err := http.DefaultClient.Do(again)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			res.Body.Close()
 			// A cookie alone opens only the empty frame of a page.
 			if res.StatusCode != http.StatusUnauthorized && res.Header.Get("X-Understudy-Answer") != "" || strings.HasPrefix(path, "/api") && res.StatusCode != http.StatusUnauthorized {
@@ -149,9 +143,7 @@ func TestBrowserCanBeSignedOut(t *testing.T) {
 	}
 
 	link, err := r.client.DashboardLink(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.do(chromedp.Navigate(link.URL), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")))
 	if _, err := r.client.RevokeLogins(t.Context()); err != nil {
 		t.Fatal(err)

@@ -40,9 +40,7 @@ func TestBrowserTestsTargets(t *testing.T) {
 	p.click("#target-broken button")
 	p.awaitText("#toasts .bad", "exit code 1")
 	alert := &event.Event{Type: event.SpoolUnreadable, Host: hostOf(r), Alert: true, Payload: event.Payload(map[string]any{"message": "The spool cannot be read."})}
-	if err := r.database().Commit(t.Context(), &daemon.Change{Events: []*event.Event{alert}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.database().Commit(t.Context(), &daemon.Change{Events: []*event.Event{alert}}))
 	r.await("the alert on the phone", func() (bool, string) {
 		posts := box.to("/topic")
 		return len(posts) == 2 && strings.Contains(posts[1].body, "The spool cannot be read."), fmt.Sprint(posts)
@@ -117,13 +115,9 @@ func (b *mailbox) to(path string) (of []post) {
 func notifyTargets(r *rig, yaml string) {
 	r.t.Helper()
 	path := filepath.Join(r.root, "config.yaml")
-	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(path, []byte(yaml), 0o600))
 	s, err := serve.LoadSettings(path, true, func(string) string { return "" })
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.cfg.Settings.Notify.Targets = s.Notify.Targets
 }
 
@@ -131,8 +125,6 @@ func notifyTargets(r *rig, yaml string) {
 func hostOf(r *rig) string {
 	r.t.Helper()
 	host, err := r.dir.HostID()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return host
 }

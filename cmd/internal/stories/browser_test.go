@@ -192,9 +192,7 @@ func commitAgents(r *rig, from, to int, hostile string) {
 	states := []daemon.AgentState{daemon.Working, daemon.Idle, daemon.Waiting}
 	for i := from; i < to; i++ {
 		id, err := store.NextID(r.t.Context(), daemon.AgentIDs)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		limit, percent, pane, slug := int64(200_000), float64(2*i%100), "%1", "developer-con-1"
 		now := time.Now().UTC()
 		a := &daemon.Agent{
@@ -206,9 +204,7 @@ func commitAgents(r *rig, from, to int, hostile string) {
 		if a.State == daemon.Waiting {
 			a.WaitsFor = hostile + "permission for Bash: git push --force origin main"
 		}
-		if err := store.Commit(r.t.Context(), &daemon.Change{NewAgent: a}); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, store.Commit(r.t.Context(), &daemon.Change{NewAgent: a}))
 	}
 }
 

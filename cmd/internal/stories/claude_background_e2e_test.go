@@ -34,9 +34,7 @@ func isTakenBackFromTheBackground(r *runtimeRig, a daemon.Agent) int64 {
 	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
 	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.awaitState(again.ID, daemon.Idle)
 	r.talk(again.ID, "which number was it?")
 	requests := r.api.Requests()

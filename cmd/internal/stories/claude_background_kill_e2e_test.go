@@ -128,12 +128,8 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	r.talk(a.ID, "remember the number 4711")
 	was := agentRow(r.rig, a.ID)
 	person, err := tmux.New(tmux.Config{Socket: socket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := person.Keys(t.Context(), was.Ref(), tmux.Left); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, person.Keys(t.Context(), was.Ref(), tmux.Left))
 	r.await("another process and no pane", func() (bool, string) {
 		now := agentRow(r.rig, a.ID)
 		return now.PID != was.PID && !now.HasPane(), r.report()

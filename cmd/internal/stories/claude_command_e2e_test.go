@@ -81,9 +81,7 @@ type made struct{ agents, forkRequests int }
 func (r *claudeRig) countMade() made {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return made{len(list), len(r.forkRequests())}
 }
 

@@ -151,9 +151,7 @@ func wantPrefix(t *testing.T, fork, session claudetest.Request) {
 		System []json.RawMessage `json:"system"`
 	}
 	var f, s prefix
-	if err := errors.Join(json.Unmarshal(fork.Raw, &f), json.Unmarshal(session.Raw, &s)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.Unmarshal(fork.Raw, &f), json.Unmarshal(session.Raw, &s)))
 	if f.Model != s.Model || !bytes.Equal(f.Tools, s.Tools) || len(fork.Tools) == 0 {
 		t.Errorf("fork with model %s and tools %s\nsession with model %s and tools %s", f.Model, f.Tools, s.Model, s.Tools)
 	}
@@ -198,9 +196,7 @@ func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 func (r *claudeRig) forkProcesses() (pids []int) {
 	r.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	for _, file := range files {
 		argv, _ := os.ReadFile(file) // The process may have ended.
 		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
@@ -208,9 +204,7 @@ func (r *claudeRig) forkProcesses() (pids []int) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		pids = append(pids, pid)
 	}
 	return pids

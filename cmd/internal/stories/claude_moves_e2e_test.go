@@ -41,9 +41,7 @@ func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 	r.talk(a.ID, "hello")
 	r.talk(a.ID, "go into a tree")
 	r.talk(a.ID, "go on there")
-	if err := os.WriteFile(filepath.Join(tree, "made.txt"), []byte("here\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(tree, "made.txt"), []byte("here\n"), 0o600))
 	now := r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Branch == "worktree-x" })
 	if now.Cwd != tree || now.StartCwd != r.work || !strings.Contains(*now.TranscriptPath, "worktrees-x") {
 		t.Errorf("agent in %s, begun in %q, with transcript %s", now.Cwd, now.StartCwd, *now.TranscriptPath)
@@ -73,15 +71,11 @@ func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 // handsOverAfterCd: no hook has told of the /cd when a copy of the session is to write the document.
 func handsOverAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	dir := filepath.Join(r.work, "sub")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	r.personTypes(a.ID, "/cd "+dir, tmux.Enter)
 	r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Cwd == dir })
 	in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := r.awaitPhase(in.HandoffID, daemon.Completed)
 	r.wantFollowed(h)
 	if got := r.getAgent(*h.SuccessorID); got.Cwd != dir {
@@ -161,16 +155,10 @@ func (r *claudeRig) installHooks() {
 	r.t.Helper()
 	path := filepath.Join(r.home.ConfigDir, "settings.json")
 	before, err := hooks.ReadSettings(path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents(claudetest.Version)})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := hooks.Apply(plan.For(path, time.Now())); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
+	must(r.t, hooks.Apply(plan.For(path, time.Now())))
 }
 
 // startForeign runs a command as a person would, on a tmux server that is not ours.
@@ -189,13 +177,9 @@ func (r *claudeRig) startForeign(argv ...string) (socket string) {
 	run(append([]string{"new-session", "-d", "-x", "120", "-y", "40", "-c", r.work, "--"}, argv...)...)
 	run("new-window", "-d", "--", "tail", "-f", "/dev/null") // The server must outlive the agent, as a person's server does.
 	pid, err := strconv.Atoi(run("display-message", "-p", "#{pid}"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	server, err := tmux.FindProcess(pid)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.t.Cleanup(func() {
 		run("kill-server")
 		r.await("the end of the person's tmux server", func() (bool, string) { return !server.Alive(), socket })

@@ -195,9 +195,7 @@ func allowsForTheAgent(t *testing.T, r *claudeRig, a daemon.Agent) {
 	}
 	r.awaitFile(path)
 	r.awaitState(a.ID, daemon.Idle)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	r.talk(a.ID, "run: touch "+path)
 	r.awaitFile(path)
 	list, err := r.client.Permissions(t.Context(), daemon.PermissionFilter{AgentID: a.ID, Limit: 1})

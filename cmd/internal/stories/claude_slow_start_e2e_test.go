@@ -24,9 +24,7 @@ func TestClaudeHoldsTheFirstText(t *testing.T) {
 	r.start()
 	a := r.startAgent(con)
 	r.talk(a.ID, "some work")
-	if err := os.WriteFile(flag, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(flag, nil, 0o600))
 	id := r.requestHandoff(a.ID) // only the successor's start is slow
 	h := r.awaitPhase(id, daemon.Briefing)
 	typed, next := time.Now(), *h.SuccessorID

@@ -51,12 +51,8 @@ func (s *typist) typeKeys(keys string) {
 func shellEnv(r *rig) []string {
 	r.t.Helper()
 	bin := filepath.Join(filepath.Dir(r.root), "bin")
-	if err := os.MkdirAll(bin, 0o700); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.Symlink(cmdtest.MainProgram(r.t), filepath.Join(bin, "understudy")); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.MkdirAll(bin, 0o700))
+	must(r.t, os.Symlink(cmdtest.MainProgram(r.t), filepath.Join(bin, "understudy")))
 	return append(slices.Clone(r.cfg.Environ), "PATH="+bin+":"+os.Getenv("PATH"), "UNDERSTUDY_DATA="+r.root, "TERM=xterm", "LANG=C.UTF-8", "PS1=ready> ")
 }
 

@@ -25,9 +25,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	desktop := func(script string) {
 		t.Helper()
 		for _, name := range []string{"xdg-open", "open"} {
-			if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 		}
 	}
 	open := func() (said string) {
@@ -49,9 +47,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	visit := func(url string) {
 		t.Helper()
 		res, err := http.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		res.Body.Close()
 		if res.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s", url, res.Status)
@@ -67,9 +63,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 		t.Fatalf("the file: %v, %v %v", info, err, statErr)
 	}
 	other, err := r.client.DashboardLink(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	visit(other.URL)
 	there("another link was used", true)
 	_, url, _ := strings.Cut(string(b), "url=")
@@ -107,13 +101,9 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 	}
 	for range 2 {
 		link, err := r.client.DashboardLink(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		res, err := http.Get(link.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		res.Body.Close()
 	}
 	logins, err := r.client.Logins(t.Context())

@@ -21,9 +21,7 @@ func TestDemoKilledLeavesNothing(t *testing.T) {
 	cmd := exec.Command(cmdtest.MainProgram(t), "demo", "--keep")
 	stdout := newOutput()
 	cmd.Stdout, cmd.Stderr = stdout, stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	done := make(chan int, 1)
 	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -31,15 +29,11 @@ func TestDemoKilledLeavesNothing(t *testing.T) {
 	stdout.await(t, done, `Still running`)
 	started := serversOf(t, filepath.Join(dir, "d"))
 	agents, err := exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for text := range strings.FieldsSeq(string(agents)) {
 		started = append(started, findProcess(t, text))
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	awaitExit(t, done)
 	tmuxtest.Eventually(t, "removal of the demo's folder", func() bool {
 		_, err := os.Stat(dir)

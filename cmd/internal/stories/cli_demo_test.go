@@ -116,13 +116,9 @@ func awaitExit(t *testing.T, done <-chan int) int {
 func serversOf(t *testing.T, dir string) []tmux.Process {
 	t.Helper()
 	postgres, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server, err := exec.Command("tmux", "-S", filepath.Join(dir, "run", "tmux.sock"), "display-message", "-p", "#{pid}").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var found []tmux.Process
 	for _, text := range []string{string(postgres), string(server)} {
 		line, _, _ := strings.Cut(text, "\n")
@@ -134,9 +130,7 @@ func serversOf(t *testing.T, dir string) []tmux.Process {
 func findProcess(t *testing.T, number string) tmux.Process {
 	t.Helper()
 	pid, err := strconv.Atoi(number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := tmux.FindProcess(pid)
 	if err != nil {
 		t.Fatalf("process %d: %v", pid, err)

@@ -26,9 +26,7 @@ func TestHandoffTakesKeysWhileItIsWatched(t *testing.T) {
 	r := newRig(t).start()
 	a, recorded := startSpokenTo(r), startSpokenTo(r)
 	fresh, other, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer fresh.Close()
 	defer other.Close()
 	plain := terminalMode(t, other)
@@ -137,8 +135,6 @@ func (s *seat) wantTerminal(want term.State) {
 func terminalMode(t testing.TB, tty *os.File) term.State {
 	t.Helper()
 	mode, err := term.GetState(int(tty.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return *mode
 }

@@ -44,9 +44,7 @@ func runInside(r *rig, env map[string]string, stdin string, args ...string) (cod
 func launchEnv(r *rig, agentID int64) map[string]string {
 	r.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	env := map[string]string{}
 	for entry := range strings.SplitSeq(string(b), "\x00") {
 		if name, value, ok := strings.Cut(entry, "="); ok {

@@ -45,15 +45,11 @@ func runScripts(t *testing.T, pattern string) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
 			top, err := os.MkdirTemp("", "us") // short: socket paths are limited to 107 bytes
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(top) })
 			dir := filepath.Join(top, "d")
 			script, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			database := ""
 			if strings.Contains(string(script), "\nexec understudy serve") {
 				database = dbtest.New(t, db.Migrate)

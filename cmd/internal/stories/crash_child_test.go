@@ -105,22 +105,14 @@ func launchDaemon(r *rig, told crashDaemon) *daemonChild {
 	r.t.Helper()
 	told.Root, told.Settings, told.Environ, told.Binary, told.Hook = r.root, r.cfg.Settings, r.cfg.Environ, r.cfg.Binary, r.cfg.HookBinary
 	arg, err := json.Marshal(told)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	own, err := os.Executable() // No other program knows this command.
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	c := &daemonChild{cmd: exec.Command(own, "crash-serve", string(arg)), dead: make(chan struct{})}
 	c.cmd.Stderr = &c.log
 	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
+	must(r.t, c.cmd.Start())
 	_, err = out.Read(make([]byte, len("ready\n")))
 	c.up = err == nil
 	go func() {

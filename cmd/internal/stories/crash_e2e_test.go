@@ -85,17 +85,13 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	ctx := r.t.Context()
 	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })
 	agents, err := r.client.Agents(ctx, api.ListOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	if len(agents) != 2 || agents[0].ID != *h.SuccessorID || agents[0].EndedAt != nil || agents[1].EndedAt == nil {
 		r.t.Errorf("agents %+v: want the ended one and its one successor", agents)
 	}
 	for _, a := range agents {
 		b, err := os.ReadFile(*a.TranscriptPath)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		want := 1
 		if a.EndedAt != nil && h.Mode == daemon.ModeGenerate {
 			want = 0
@@ -108,9 +104,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 		r.t.Errorf("files %v, %v: want the document and its context", files, err)
 	}
 	moves, err := r.client.Transitions(ctx, h.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var path []string
 	for i, m := range moves {
 		if i > 0 && moves[i-1].To != m.From {
@@ -126,9 +120,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 		r.t.Errorf("went through %s, want %s", got, want)
 	}
 	panes, err := r.tmux.List(ctx)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
 		r.t.Errorf("panes %+v: want the successor's alone", panes)
 	}

@@ -87,9 +87,7 @@ func TestStoppedAgentIsKilledNotAsked(t *testing.T) {
 	a, shell := startForeignAgent(r, theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
 	row := agentRow(r, a.ID)
-	if err := row.Process().Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, row.Process().Signal(syscall.SIGSTOP))
 	r.awaitState(a.ID, daemon.Waiting)
 	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
@@ -107,7 +105,5 @@ func shellRuns(t *testing.T, theirs *tmux.Server, shell tmux.PaneInfo, line stri
 		view, err := theirs.Look(t.Context(), shell.Ref)
 		return err == nil && strings.Contains(view.Screen, "has been suspended")
 	})
-	if err := theirs.Paste(t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, theirs.Paste(t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 }

@@ -35,9 +35,7 @@ func newDunst(t *testing.T) *dunstDesktop {
 	t.Helper()
 	d := &dunstDesktop{t: t, bus: cmdtest.StartBus(t)}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	x := exec.Command(findProgram(t, "Xvfb", "xvfb"), "-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp")
 	x.ExtraFiles = []*os.File{w}
@@ -55,9 +53,7 @@ func newDunst(t *testing.T) *dunstDesktop {
 	t.Cleanup(func() { _ = d.conn.Close() })
 	owned := make(chan *dbus.Signal, 10)
 	d.conn.Signal(owned)
-	if err := d.conn.AddMatchSignal(dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, cmdtest.NotificationService)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.conn.AddMatchSignal(dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, cmdtest.NotificationService)))
 	home := t.TempDir()
 	dunst := exec.Command(findProgram(t, "dunst", "dunst"), "-conf", os.DevNull)
 	dunst.Env = []string{"DISPLAY=" + d.display, "DBUS_SESSION_BUS_ADDRESS=" + d.bus.Address, "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "LANG=C.UTF-8"}
@@ -86,9 +82,7 @@ func (d *dunstDesktop) startProcess(cmd *exec.Cmd) {
 	d.t.Helper()
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, cmd.Start())
 	d.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -107,13 +101,9 @@ type dunstNote struct {
 func (d *dunstDesktop) history() map[string]dunstNote {
 	d.t.Helper()
 	control := d.conn.Object(cmdtest.NotificationService, "/org/freedesktop/Notifications")
-	if err := control.Call("org.dunstproject.cmd0.NotificationCloseAll", 0).Err; err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, control.Call("org.dunstproject.cmd0.NotificationCloseAll", 0).Err)
 	var list []map[string]dbus.Variant
-	if err := control.Call("org.dunstproject.cmd0.NotificationListHistory", 0).Store(&list); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, control.Call("org.dunstproject.cmd0.NotificationListHistory", 0).Store(&list))
 	notes := map[string]dunstNote{}
 	for _, n := range list {
 		text := func(name string) string { s, _ := n[name].Value().(string); return s }
@@ -129,8 +119,8 @@ func (d *dunstDesktop) takePicture(name string) {
 	dir := os.Getenv("UNDERSTUDY_SHOTS")
 	if dir == "" {
 		dir = d.t.TempDir()
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
-		d.t.Fatal(err)
+	} else {
+		must(d.t, os.MkdirAll(dir, 0o755))
 	}
 	path := filepath.Join(dir, name)
 	cmd := exec.Command(findProgram(d.t, "import", "imagemagick"), "-display", d.display, "-window", "root", path)
@@ -154,9 +144,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	outgoing, waiting, broken := r.startAgent(con), r.startAgent("reviewer-ada-1"), startWorked(r, "tester-kit-1")
 	r.sendMessage(waiting.ID, "deploy it @ask")
 	h := r.requestHandoff(outgoing.ID)
-	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref))
 	r.awaitPhase(h, daemon.Completed)
 	want := map[string]dunstNote{}
 	for _, n := range []dunstNote{

@@ -40,9 +40,7 @@ const triedFile = "../../../daemon/runtimes/versions.json"
 func driftPackages(t *testing.T) map[string]string {
 	t.Helper()
 	system, arch, err := npmtest.Platform()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	platform := system + "-" + arch
 	return map[string]string{
 		"claude": "@anthropic-ai/claude-code-" + platform, "codex": "@openai/codex", "opencode": "opencode-" + platform,
@@ -69,9 +67,7 @@ func TestDrift(t *testing.T) {
 	for _, name := range names {
 		name, version, _ := strings.Cut(name, "@")
 		rt, err := catalog.For(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var measured runtimes.Tried
 		if version != "" {
 			outcome := outcomeOf(t, rt, version)
@@ -92,9 +88,7 @@ func TestDrift(t *testing.T) {
 func tryReleased(t *testing.T, rt *runtimes.Runtime, pkg string) runtimes.Tried {
 	t.Helper()
 	released, err := npmtest.Versions(pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var enough, tooOld []string
 	for _, version := range released {
 		if rt.CheckVersion(version) == nil {
@@ -202,9 +196,7 @@ func outcomeOf(t *testing.T, rt *runtimes.Runtime, version string) runtimes.Verd
 func tellOf(t *testing.T, rt *runtimes.Runtime, version, tell string, want int) error {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(self, "-test.run", tell, "-test.timeout", "10m", "-test.v")
 	// Not below this process's own temporary directory, whose paths are longer: the story of the handoff fails there with four
 	// of the CLIs, and that of the resumption with Gemini CLI. A text of more than 800 characters becomes a file, which the

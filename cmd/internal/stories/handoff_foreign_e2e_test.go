@@ -42,9 +42,7 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 		t.Errorf("successor launched by %q: want its predecessor's model and mode", argv)
 	}
 
-	if err := theirs.Paste(t.Context(), shell.Ref, "echo still-$((40+2))", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, theirs.Paste(t.Context(), shell.Ref, "echo still-$((40+2))", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 	tmuxtest.Eventually(t, "the person's shell answers", func() bool {
 		shown, err := theirs.Capture(t.Context(), 0, false, shell.Ref)
 		return err == nil && strings.Contains(shown[shell.Pane], "still-42")

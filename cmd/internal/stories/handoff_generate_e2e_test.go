@@ -21,24 +21,18 @@ func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	script := filepath.Join(filepath.Dir(r.root), "claude")
 	text := fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\"\n", cmdtest.AgentProgram(t))
 	write := func() {
-		if err := os.WriteFile(script, text, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(script, text, 0o700))
 	}
 	write()
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{script}}}
 	r.start()
 	a := r.startAgent(con) // Nobody has said a word to it.
 	in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	awaitGenerationFailure(r, in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
 
 	doTurn(r, a.ID, "hello")
-	if err := os.Remove(script); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(script))
 	_, err = r.client.RetryHandoff(t.Context(), in.HandoffID, "")
 	wantRefused(t, err, daemon.CodeRuntimeMissing, script)
 	write()

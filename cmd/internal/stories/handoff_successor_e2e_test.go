@@ -23,15 +23,11 @@ func TestMissingRuntimeEndsNobody(t *testing.T) {
 	command := filepath.Join(filepath.Dir(r.root), "agent-cli")
 	link := func() {
 		t.Helper()
-		if err := os.Symlink(cmdtest.AgentProgram(t), command); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(cmdtest.AgentProgram(t), command))
 	}
 	remove := func() {
 		t.Helper()
-		if err := os.Remove(command); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(command))
 	}
 	link()
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{command}}}

@@ -43,3 +43,5 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(commands.Main(os.Args[1:]))
 }
+
+var must = wardentest.Must

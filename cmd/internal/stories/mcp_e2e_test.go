@@ -85,9 +85,7 @@ func openMCP(t *testing.T, env ...string) *mcpSession {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: cmdtest.Eventually}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil || !cmd.ProcessState.Success() || stderr.Len() > 0 {
 			t.Errorf("end of the server: %v, %v, stderr %q", err, cmd.ProcessState, &stderr)
@@ -155,9 +153,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	a := r.startAgent(con)
 	m := openMCPFor(r, t, a.ID)
 	list, err := m.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)

@@ -46,9 +46,7 @@ func tellsItsContext(r *runtimeRig, a daemon.Agent) int64 {
 func takesItsFirstPrompt(r *runtimeRig, a daemon.Agent) int64 {
 	skill := filepath.Join(r.dir.Persona(con), "skill.md")
 	own := r.readFile(skill)
-	if err := data.WriteFile(skill, []byte(strings.Replace(own, "---\n", "---\nruntime: omp\n", 1)), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, data.WriteFile(skill, []byte(strings.Replace(own, "---\n", "---\nruntime: omp\n", 1)), 0o600))
 	r.await("the persona's runtime", func() (bool, string) {
 		p, err := r.client.Persona(r.t.Context(), con)
 		return err == nil && p.Runtime != nil && *p.Runtime == "omp", errorText(err)
@@ -117,9 +115,7 @@ func tellsNothingOfSubAgents(r *runtimeRig, a daemon.Agent) int64 {
 func staysAfterALaterTurn(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "one more turn")
 	path := filepath.Join(runtimes.Inbox(r.dir.Launch(a.ID)), "exit.json")
-	if err := data.WriteFile(path, []byte(`{"exit":true,"turn":"an earlier one"}`), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, data.WriteFile(path, []byte(`{"exit":true,"turn":"an earlier one"}`), 0o600))
 	r.await("the file to be read", func() (bool, string) {
 		_, err := os.Stat(path)
 		return os.IsNotExist(err), errorText(err)
@@ -205,8 +201,6 @@ func quitsByAPerson(r *runtimeRig, a daemon.Agent) int64 {
 func (r *runtimeRig) sendCommand(agentID int64, text string) {
 	r.t.Helper()
 	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, true)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.awaitVerdict(agentID, dl.ID, daemon.Submitted)
 }

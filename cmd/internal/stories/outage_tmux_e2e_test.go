@@ -25,15 +25,11 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	var more []int64
 	for i := range 2 {
 		a, err := startAnother(r, several, fmt.Sprintf("person-%d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		more = append(more, a.ID)
 	}
 	end := func(s *tmux.Server, ids ...int64) {
-		if err := syscall.Kill(tmuxServerPID(r, s), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Kill(tmuxServerPID(r, s), syscall.SIGKILL))
 		for _, id := range ids {
 			r.awaitState(id, daemon.Ended)
 		}

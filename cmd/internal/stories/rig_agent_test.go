@@ -33,9 +33,7 @@ const noteBusyPart = "the agent is in a turn"
 func spoolHooks(r *rig, list ...hooks.Envelope) {
 	r.t.Helper()
 	for _, env := range list {
-		if err := hooks.OpenSpool(r.dir.Spool()).Put(env); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, hooks.OpenSpool(r.dir.Spool()).Put(env))
 	}
 }
 

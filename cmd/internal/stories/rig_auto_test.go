@@ -61,9 +61,7 @@ func awaitFork(r *rig, file string) (pids []int) {
 		}
 		pids = append(pids, pid)
 	}
-	if err := os.Remove(file); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.Remove(file))
 	return pids
 }
 
@@ -167,9 +165,7 @@ func handoffsOf(r *rig, agentID int64) []daemon.Handoff {
 	r.t.Helper()
 	store := r.database()
 	list, err := store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return list
 }
 
@@ -221,9 +217,7 @@ func settingsFile(r *rig) string {
 func installCommand(r *rig) hooks.SlashPlan {
 	r.t.Helper()
 	now, err := hooks.ReadSlash(settingsFile(r))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	plan, err := hooks.PlanSlash(now, hooks.InstallOptions{Bin: cmdtest.MainProgram(r.t), DataDir: r.root})
 	if err == nil {
 		err = hooks.ApplySlash(plan)
@@ -238,13 +232,9 @@ func installCommand(r *rig) hooks.SlashPlan {
 func (r *rig) appendLine(path string, line map[string]any) {
 	r.t.Helper()
 	b, err := json.Marshal(line)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	defer f.Close()
 	if _, err := f.Write(append(b, '\n')); err != nil {
 		r.t.Fatal(err)

@@ -91,9 +91,7 @@ func openDashboard(r *rig) *browser {
 	r.t.Cleanup(stop)
 	b := &browser{r: r, base: "http://" + r.cfg.Settings.Listen, ctx: ctx}
 	link, err := r.client.DashboardLink(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	if err := chromedp.Do(ctx, chromedp.Navigate(link.URL), chromedp.WaitVisible(chromedp.CSS("#light"))); err != nil {
 		r.t.Fatalf("sign in: %v", err)
 	}

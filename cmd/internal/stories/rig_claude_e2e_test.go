@@ -56,9 +56,7 @@ func newClaudeRig(t *testing.T, script claudetest.Script) *claudeRig {
 	if _, err := r.dir.Seed(); err != nil {
 		t.Fatal(err)
 	}
-	if err := data.WriteFile(r.experience(), []byte(known+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("hooks:\n%s", r.tap)
@@ -270,9 +268,7 @@ func (r *claudeRig) wantNoDialog(agentID int64) {
 func (r *claudeRig) logPhases(handoffID int64) {
 	r.t.Helper()
 	moves, err := r.client.Transitions(r.t.Context(), handoffID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	last := r.getHandoff(handoffID).CreatedAt
 	var b strings.Builder
 	for _, m := range moves {

@@ -136,9 +136,7 @@ func recordOf(r *rig, handoffID int64) daemon.Record {
 	r.t.Helper()
 	store := r.database()
 	rec, err := store.Record(r.t.Context(), handoffID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return rec
 }
 

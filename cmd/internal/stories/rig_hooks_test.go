@@ -12,12 +12,8 @@ import (
 func launchFile(r *rig, agentID int64) hooks.LaunchFile {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var file hooks.LaunchFile
-	if err := json.Unmarshal(b, &file); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, json.Unmarshal(b, &file))
 	return file
 }

@@ -30,25 +30,19 @@ func TestKilledTestsLeaveNothing(t *testing.T) {
 		return
 	}
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(own, "-test.run=^TestKilledTestsLeaveNothing$")
 	cmd.Env = append(os.Environ(), victim+"=1")
 	stdout, done := newOutput(), make(chan int, 1)
 	cmd.Stdout, cmd.Stderr = stdout, stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
 	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+) and (\S+)\n`)
 	var left []tmux.Process
 	for _, number := range said[1:4] {
 		left = append(left, findProcess(t, number))
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	for _, p := range left {
 		tmuxtest.Eventually(t, fmt.Sprintf("end of process %d", p.PID), func() bool { return !p.Alive() })
 	}
@@ -69,14 +63,10 @@ func beVictim(t *testing.T) {
 		t.Fatal(err)
 	}
 	database, err := pgx.ParseConfig(dbtest.New(t, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cluster := filepath.Dir(database.Host)
 	postmaster, err := os.ReadFile(filepath.Join(cluster, "data", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var pid int
 	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
 		t.Fatal(err)

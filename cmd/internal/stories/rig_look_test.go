@@ -21,9 +21,7 @@ import (
 func (r *rig) pane(agentID int64) tmux.PaneInfo {
 	r.t.Helper()
 	panes, err := r.tmux.List(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	for _, p := range panes {
 		if p.Mark == strconv.FormatInt(agentID, 10) {
 			return p
@@ -36,16 +34,12 @@ func (r *rig) pane(agentID int64) tmux.PaneInfo {
 // personTypes types a text into the agent's pane and then presses the keys.
 func (r *rig) personTypes(agentID int64, text string, keys ...tmux.Key) {
 	r.t.Helper()
-	if err := r.tmux.Paste(r.t.Context(), r.pane(agentID).Ref, text, tmux.PasteOptions{After: keys}); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, r.tmux.Paste(r.t.Context(), r.pane(agentID).Ref, text, tmux.PasteOptions{After: keys}))
 }
 
 func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
 	r.t.Helper()
-	if err := r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...))
 }
 
 // shown is what the agent's pane shows.
@@ -53,9 +47,7 @@ func (r *rig) shown(agentID int64) string {
 	r.t.Helper()
 	p := r.pane(agentID)
 	shown, err := r.tmux.Capture(r.t.Context(), 0, false, p.Ref)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return shown[p.Pane]
 }
 
@@ -71,9 +63,7 @@ func (r *rig) awaitShown(agentID int64, text string) {
 func (r *rig) getAgent(id int64) daemon.Agent {
 	r.t.Helper()
 	a, err := r.client.Agent(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return a
 }
 
@@ -82,18 +72,14 @@ func (r *rig) getAgent(id int64) daemon.Agent {
 func (r *rig) latestHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return h
 }
 
 func (r *rig) getHandoff(id int64) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.Handoff(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return h
 }
 
@@ -136,9 +122,7 @@ func (r *rig) holdTurn(agentID int64, directive string) (release func()) {
 func (r *rig) deliveries(agentID int64) []daemon.Delivery {
 	r.t.Helper()
 	list, err := r.client.Messages(r.t.Context(), agentID, allRows)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	slices.Reverse(list)
 	return list
 }
@@ -241,9 +225,7 @@ func (r *rig) wantTold(agentID int64, parts ...string) {
 func (r *rig) readFile(path string) string {
 	r.t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return string(b)
 }
 
@@ -251,9 +233,7 @@ func (r *rig) readFile(path string) string {
 func (r *rig) successors(agentID int64) []daemon.Agent {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var out []daemon.Agent
 	for _, a := range list {
 		if a.PreviousAgentID != nil && *a.PreviousAgentID == agentID {
@@ -281,9 +261,7 @@ func (r *rig) handoffEvents(handoffID int64, typ string) []event.Event {
 func (r *rig) eventsWhere(keep func(event.Event) bool) []event.Event {
 	r.t.Helper()
 	events, err := r.events(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return slices.DeleteFunc(events, func(e event.Event) bool { return !keep(e) })
 }
 

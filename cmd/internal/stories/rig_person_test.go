@@ -35,9 +35,7 @@ func startPerson(r *rig, server *tmux.Server) *person {
 	r.t.Helper()
 	p := &person{r: r, dir: r.t.TempDir()}
 	fifo := filepath.Join(p.dir, "lines")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, syscall.Mkfifo(fifo, 0o600))
 	argv := []string{"sh", "-c", `while :; do read -r line <"$1" && eval "$line"; done`, "sh", fifo}
 	if server != nil {
 		var err error
@@ -48,9 +46,7 @@ func startPerson(r *rig, server *tmux.Server) *person {
 		return p
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, cmd.Start())
 	p.pid = cmd.Process.Pid
 	p.end = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() } // may have ended already
 	r.t.Cleanup(p.end)
@@ -61,13 +57,9 @@ func startPerson(r *rig, server *tmux.Server) *person {
 func registerBySpool(r *rig, session string, pane tmux.PaneInfo) daemon.Agent {
 	r.t.Helper()
 	proc, err := tmux.FindProcess(pane.PID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	body, err := json.Marshal(map[string]string{"session_id": session, "cwd": r.work, "source": "startup", "transcript_path": "/t/" + session + ".jsonl"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	now := time.Now()
 	spoolHooks(r, hooks.Envelope{
 		Key: hooks.NewKey(now), Event: "SessionStart", At: now, Body: body, Pane: pane.Pane, Tmux: fmt.Sprintf("%s,%d,0", pane.Socket, pane.ServerPID),
@@ -121,12 +113,8 @@ func startForeignAgentIn(r *rig, server *tmux.Server, config, prefix, args strin
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.MkdirAll(config, 0o700); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := data.WriteFile(filepath.Join(config, "settings.json"), plan.After, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.MkdirAll(config, 0o700))
+	must(r.t, data.WriteFile(filepath.Join(config, "settings.json"), plan.After, 0o600))
 	shell, err := server.Spawn(r.t.Context(), tmux.Spec{
 		Session: "person", Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), "sh"),
 	})
@@ -134,9 +122,7 @@ func startForeignAgentIn(r *rig, server *tmux.Server, config, prefix, args strin
 		r.t.Fatal(err)
 	}
 	line := strings.TrimSpace(prefix + " " + cmdtest.AgentProgram(r.t) + " " + args)
-	if err := server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 	r.await("agent that registers by itself", func() (bool, string) {
 		list, err := r.client.Agents(context.Background(), allRows)
 		return err == nil && len(list) > 0, ""

@@ -33,12 +33,8 @@ func writeTemplate(r *rig, name string, steps ...string) {
 // writeFile writes a file and makes its folder.
 func writeFile(r *rig, path, text string) {
 	r.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(r.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // startPipeline creates a pipeline in the rig's working directory.
@@ -120,9 +116,7 @@ func pipelineEvents(r *rig, id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
 	events, err := store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return events
 }
 
@@ -153,9 +147,7 @@ func agentRow(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
 	store := r.database()
 	a, err := store.Agent(r.t.Context(), agentID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return a
 }
 

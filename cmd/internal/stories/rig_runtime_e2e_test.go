@@ -176,9 +176,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	claudeSlots <- struct{}{}
 	t.Cleanup(func() { <-claudeSlots })
 	rt, err := catalog.For(c.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &runtimeRig{runtimeCase: c, runtimePlace: c.place(t, complies), rt: rt, tap: &hookTap{}}
 	r.rig = newRigIn(t, r.data)
 	r.rig.work = r.runtimePlace.work
@@ -201,9 +199,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	if _, err := r.dir.Seed(); err != nil {
 		t.Fatal(err)
 	}
-	if err := data.WriteFile(r.experience(), []byte(known+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("hooks:\n%s", r.tap)
@@ -289,9 +285,7 @@ func (r *runtimeRig) newAgentWith(with agents.NewAgent) daemon.Agent {
 func (r *runtimeRig) endAll() {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.api.Release()
 	for _, a := range list {
 		if a.State != daemon.Ended {

@@ -59,9 +59,7 @@ var cast = []struct {
 func stageScene(r *rig, say, write func(string) string) *scene {
 	r.t.Helper()
 	host, err := r.dir.HostID()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	s := &scene{
 		agents: map[string]int64{}, handoffs: map[string]int64{}, runs: map[string]int64{},
 		r: r, store: r.database(), own: host, now: time.Now().UTC().Truncate(time.Second), say: say, write: write,

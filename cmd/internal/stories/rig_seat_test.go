@@ -40,18 +40,14 @@ func sit(r *rig, terminal bool, args ...string) *seat {
 		if s.keyboard, s.tty, err = pty.Open(); err != nil {
 			r.t.Fatal(err)
 		}
-		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: 50, Cols: 100}); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, pty.Setsize(s.tty, &pty.Winsize{Rows: 50, Cols: 100}))
 		s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.tty, s.tty, s.tty
 		s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		read.Go(func() { _, _ = io.Copy(s, s.keyboard) })
 	} else {
 		s.cmd.Stdout, s.cmd.Stderr = s, s
 	}
-	if err := s.cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, s.cmd.Start())
 	go func() {
 		_ = s.cmd.Wait() // Its exit code tells.
 		s.code = s.cmd.ProcessState.ExitCode()

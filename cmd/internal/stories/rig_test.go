@@ -79,9 +79,7 @@ func newRigIn(t testing.TB, in string) *rig {
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{cmdtest.AgentProgram(t)}}}
 	r.cfg.HookBinary = cmdtest.HookProgram(t)
 	server, err := tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.tmux, r.client, r.commits = server, api.NewClient(r.dir.Socket()), newBell()
 	t.Cleanup(func() {
 		r.client.Close()
@@ -111,18 +109,14 @@ func (r *rig) serveHere(ctx context.Context, cfg serve.Config) error {
 func bareRig(t testing.TB, in string) *rig {
 	t.Helper()
 	root, err := os.MkdirTemp(in, "us")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	if err := os.Chmod(root, 0o711); err != nil { // The account of a private PostgreSQL must get through.
 		t.Fatal(err)
 	}
 	r := &rig{t: t, root: filepath.Join(root, "data"), behave: filepath.Join(root, "behave"), work: filepath.Join(root, "work")}
 	for _, dir := range []string{r.work, filepath.Join(root, "home")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 	}
 	r.misbehave("")
 	s := serve.DefaultSettings()
@@ -192,9 +186,7 @@ func (r *rig) halt() {
 // misbehave sets what the scripted agents do wrong from their next turn on.
 func (r *rig) misbehave(list string) {
 	r.t.Helper()
-	if err := data.WriteFile(r.behave, []byte(list), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, data.WriteFile(r.behave, []byte(list), 0o600))
 }
 
 // startAgent starts an agent with the persona and waits until it is idle.
@@ -315,9 +307,7 @@ func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 func (r *rig) database() daemon.Store {
 	r.t.Helper()
 	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return store
 }
 

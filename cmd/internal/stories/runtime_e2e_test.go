@@ -299,9 +299,7 @@ func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 // resetExperience undoes what earlier agents have added to the experience.
 func (r *runtimeRig) resetExperience() {
 	r.t.Helper()
-	if err := data.WriteFile(r.experience(), []byte(known+"\n"), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
 }
 
 // wantFollowed checks what holds after each completed handoff: the outgoing agent has left by its exit command, and the
@@ -365,9 +363,7 @@ func isKilledAndResumed(r *runtimeRig, a daemon.Agent) int64 {
 	r.api.Release()
 	awaitAlertEvent(r.rig, "agent_ended")
 	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.api.SetScript(complies)
 	r.awaitState(again.ID, daemon.Idle)
 	r.talk(again.ID, "which number was it?")
@@ -444,9 +440,7 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 	var told struct {
 		ResetsAt int64 `json:"resets_at"`
 	}
-	if err := json.Unmarshal(all[failures].in.Body, &told); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, json.Unmarshal(all[failures].in.Body, &told))
 	if off := time.Unix(told.ResetsAt, 0).Sub(until).Abs(); r.limit == runtimes.UsageLimit && (r.untimed && told.ResetsAt != 0 || !r.untimed && off > time.Minute) {
 		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
 	}

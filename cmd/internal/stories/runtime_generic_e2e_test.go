@@ -19,9 +19,7 @@ import (
 func TestGenericRuntime(t *testing.T) {
 	t.Parallel()
 	script, err := filepath.Abs(filepath.Join("testdata", "toy.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := newRig(t)
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{
 		"toy": {Command: []string{"sh", script}, Ready: `^toy> `, Exit: "exit", Quiet: time.Second},

@@ -86,9 +86,7 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	for _, name := range catalog.Names() {
 		rt, err := catalog.For(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, kind := range settingsKinds {
 			if _, ok := ownSettings[name][kind]; !ok {
 				t.Errorf("%s has no settings that are %s", name, kind)
@@ -150,13 +148,9 @@ func putSettings(t testing.TB, path, more string) {
 	if filepath.Ext(path) != ".toml" {
 		all, add := map[string]any{}, map[string]any{}
 		if len(was) > 0 {
-			if err := json.Unmarshal(was, &all); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(was, &all))
 		}
-		if err := json.Unmarshal([]byte(more), &add); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(more), &add))
 		for key, value := range add {
 			inner, isMap := value.(map[string]any)
 			have, _ := all[key].(map[string]any)
@@ -172,9 +166,7 @@ func putSettings(t testing.TB, path, more string) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o600))
 }
 
 // tryMode starts an agent in a mode whose model runs a command and then writes a file in its working directory, and sees what each

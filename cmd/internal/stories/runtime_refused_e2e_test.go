@@ -41,17 +41,13 @@ func writeSettings(t testing.TB, path, event, command string) {
 	if b, err = json.Marshal(settings); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
 }
 
 func appendTo(t testing.TB, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
@@ -61,16 +57,12 @@ func appendTo(t testing.TB, path, text string) {
 // closeGate has the person's hook refuse prompts.
 func (r *runtimeRig) closeGate() {
 	r.t.Helper()
-	if err := os.WriteFile(r.gate, []byte("the gate is closed"), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(r.gate, []byte("the gate is closed"), 0o600))
 }
 
 func (r *runtimeRig) openGate() {
 	r.t.Helper()
-	if err := os.Remove(r.gate); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.Remove(r.gate))
 }
 
 // isRefused: another hook of the person's refuses a message, and then the instruction of a handoff. Both are told at once, with the

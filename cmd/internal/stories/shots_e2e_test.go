@@ -68,9 +68,7 @@ func filmTop(r *rig, path string) {
 		{"release", con, "billing", "Put the release together @ask"},
 	} {
 		dir := filepath.Join(filepath.Dir(r.root), "home", a.folder)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, os.MkdirAll(dir, 0o755))
 		r.createAgent(agents.NewAgent{Name: a.name, Persona: a.persona, Cwd: dir, Prompt: a.prompt})
 	}
 	s := startTop(r, filmColumns, filmRows)

@@ -33,9 +33,7 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	versions := map[string]string{}
 	for _, c := range runtimeCases {
 		rt, err := catalog.For(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		versions[c.name] = tooOld[c.name].version
 		if named := npmtest.Version(c.name, rt.Can.Tested); rt.CheckVersion(named) != nil {
 			place := c.place(t, complies)
@@ -45,9 +43,7 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 		}
 		script := filepath.Join(filepath.Dir(r.root), "old-"+c.name)
 		writeFile(r, script, "#!/bin/sh\necho '"+versions[c.name]+"'\n")
-		if err := os.Chmod(script, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(script, 0o700))
 		r.cfg.Settings.Runtimes[c.name] = serve.RuntimeSettings{Command: []string{script}}
 	}
 	r.start()

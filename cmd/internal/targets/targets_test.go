@@ -44,12 +44,8 @@ func receiver(t *testing.T, codes ...int) (url string, requests *[]got) {
 // secret writes a file with a mode.
 func secret(t *testing.T, text string, mode os.FileMode) string {
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	must(t, os.Chmod(path, mode))
 	return path
 }
 
@@ -67,9 +63,7 @@ func TestNtfy(t *testing.T) {
 	url, requests := receiver(t)
 	n := &Ntfy{URL: url + "/my-topic", TokenFile: secret(t, "tk_secret\n", 0o600)}
 	m := message()
-	if err := n.Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Send(t.Context(), m))
 	r := (*requests)[0]
 	title, err := new(mime.WordDecoder).DecodeHeader(r.header.Get("Title"))
 	if err != nil || title != m.Title || r.path != "/my-topic" || r.body != m.Text {
@@ -84,9 +78,7 @@ func TestNtfy(t *testing.T) {
 		}
 	}
 	m.MaybeTwice, m.Link, m.Title = true, "", "line\r\nX-Injected: yes"
-	if err := (&Ntfy{URLFile: secret(t, url+"/t", 0o600)}).Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&Ntfy{URLFile: secret(t, url+"/t", 0o600)}).Send(t.Context(), m))
 	r = (*requests)[1]
 	if !strings.Contains(r.body, "had this before") || r.header.Get("Click") != "" || r.header.Get("X-Injected") != "" || r.header.Get("Authorization") != "" {
 		t.Errorf("%+v", r)
@@ -104,17 +96,13 @@ func TestWebhook(t *testing.T) {
 	if !ok || unsent.Final || unsent.After != 90*time.Second || strings.Contains(err.Error(), "hush") {
 		t.Errorf("first: %v", err)
 	}
-	if err := w.Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Send(t.Context(), m))
 	var body struct {
 		Text       string       `json:"text"`
 		Understudy tell.Message `json:"understudy"`
 	}
 	r := (*requests)[1]
-	if err := json.Unmarshal([]byte(r.body), &body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(r.body), &body))
 	want := "*understudy: agent 7 waits — now*\nA &lt;dialog&gt; &amp; more: `understudy agent attach 7`.\n<https://desk.example/ui/agents/7|Open>"
 	if body.Text != want || body.Understudy.Text != m.Text || *body.Understudy.AgentID != 7 || body.Understudy.Key != m.Key {
 		t.Errorf("%+v", body)
@@ -160,9 +148,7 @@ func TestSecretsOfOthersAreRefused(t *testing.T) {
 		}
 	}
 	open := secret(t, "hush", 0o600)
-	if err := os.Chmod(filepath.Dir(open), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(open), 0o777))
 	if text, err := ReadSecret(open); err == nil || text != "" || !strings.Contains(err.Error(), "run chmod go-w "+filepath.Dir(open)) {
 		t.Errorf("in a folder that others write: %v", err)
 	}
@@ -184,13 +170,9 @@ func TestCommand(t *testing.T) {
 	c := &Command{Argv: []string{"sh", "-c", `cat >"$OUT"; printf '%s|%s|%s|%s' "$UNDERSTUDY_LEVEL" "$UNDERSTUDY_TITLE" "$UNDERSTUDY_LINK" "$UNDERSTUDY_NOTIFY_AGENT" >>"$OUT"`},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "OUT=" + out}}
 	m := message()
-	if err := c.Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Send(t.Context(), m))
 	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	line, env, _ := strings.Cut(string(b), "\n")
 	var in tell.Message
 	if err := json.Unmarshal([]byte(line), &in); err != nil || in.Key != m.Key || env != "error|"+m.Title+"|"+m.Link+"|7" {

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 	"golang.org/x/sys/unix"
 )
+
+var must = wardentest.Must
 
 // TestEscapes: what a key sends is one word here, - is a silence. Sequences may come in pieces.
 func TestEscapes(t *testing.T) {
@@ -55,9 +58,7 @@ func TestOnEscapeNeedsATerminal(t *testing.T) {
 	t.Parallel()
 	OnEscape(t.Context(), strings.NewReader("\x1b"), func() { t.Error("pressed") })
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	defer w.Close()
 	OnEscape(t.Context(), r, func() { t.Error("pressed") })
@@ -67,9 +68,7 @@ func TestOnEscapeNeedsATerminal(t *testing.T) {
 func TestOnEscapeInTheBackground(t *testing.T) {
 	t.Parallel()
 	keyboard, tty, err := pty.Open() // nobody's controlling terminal
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer keyboard.Close()
 	defer tty.Close()
 	before := terminalMode(t, tty)
@@ -91,8 +90,6 @@ func TestOnEscapeInTheBackground(t *testing.T) {
 func terminalMode(t testing.TB, tty *os.File) unix.Termios {
 	t.Helper()
 	mode, err := unix.IoctlGetTermios(int(tty.Fd()), getTermios)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return *mode
 }

@@ -7,19 +7,18 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+var must = wardentest.Must
 
 // TestKnown: a terminal that this machine has never heard of attaches as one that it knows.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	own := t.TempDir()
-	if err := os.Mkdir(filepath.Join(own, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(own, "x"), 0o700))
 	for _, name := range []string{"xterm-mine", "xterm-256color"} {
-		if err := os.WriteFile(filepath.Join(own, "x", name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(own, "x", name), nil, 0o600))
 	}
 	for is, want := range map[string]string{
 		"TERM=xterm-mine": "TERM=xterm-mine", "TERM=xterm-ghostty-of-nobody": "TERM=xterm-256color", "TERM=../../etc/passwd": "TERM=xterm-256color",

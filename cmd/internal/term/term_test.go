@@ -17,9 +17,7 @@ func TestWhatAgentsWroteCannotSteerTheTerminal(t *testing.T) {
 	var b bytes.Buffer
 	u := &UI{Out: &b}
 	u.Block("one\x1b]0;title\a\ntwo\n")
-	if err := u.Table([]string{"NAME"}, [][]string{{"x\x1b[31m\ty"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, u.Table([]string{"NAME"}, [][]string{{"x\x1b[31m\ty"}}))
 	u.Fields("name", "\x1b[31mred", "empty", "")
 	if strings.ContainsAny(b.String(), "\x1b\a") || strings.Contains(b.String(), "empty") {
 		t.Errorf("printed %q", b.String())
@@ -136,9 +134,7 @@ func TestUITable(t *testing.T) {
 	}
 	var terminal, pipe bytes.Buffer
 	for b, on := range map[*bytes.Buffer]bool{&terminal: true, &pipe: false} {
-		if err := (&UI{Out: b, Terminal: on, Home: "/srv/me"}).Table([]string{"ID", "DIRECTORY"}, rows()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&UI{Out: b, Terminal: on, Home: "/srv/me"}).Table([]string{"ID", "DIRECTORY"}, rows()))
 	}
 	lines := strings.Split(terminal.String(), "\n")
 	if len(lines) != 4 || strings.TrimRight(lines[1], " ") != "1   ~/app" || len([]rune(lines[2])) > 80 || !strings.HasPrefix(lines[2], "2   /srv/men/") || !strings.HasSuffix(lines[2], "…") {
@@ -160,9 +156,7 @@ func TestColumnsAlign(t *testing.T) {
 		return rows
 	}
 	var table bytes.Buffer
-	if err := (&UI{Out: &table}).Table([]string{"NAME", "¦ R"}, rows()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&UI{Out: &table}).Table([]string{"NAME", "¦ R"}, rows()))
 	grid := func(width int) []string {
 		return Grid([]Column{{Title: "NAME", Least: 4, Most: 12}, {Title: "¦ R"}}, rows(), width)
 	}

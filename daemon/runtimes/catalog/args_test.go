@@ -11,7 +11,10 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes/gemini"
 	"github.com/understudyd/understudy/daemon/runtimes/omp"
 	"github.com/understudyd/understudy/daemon/runtimes/opencode"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+var must = wardentest.Must
 
 // TestArgsThatTheLaunchDependsOn: an operator cannot override what the launch and the supervision need, however it is written. Every
 // other flag is let through, also one that we do not know.
@@ -92,9 +95,7 @@ func TestArgsStandBeforeTheLaunch(t *testing.T) {
 			Dir: "/d", Server: runtimes.Server{Port: 1, Password: "x"}, User: runtimes.UserHome{Path: "/h"},
 		}
 		l, err := rt.Launch(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(l.Argv) < 4 || !slices.Equal(l.Argv[:3], []string{"cli", "--fixed", "--added=1"}) {
 			t.Errorf("%s: %q", rt.Name, l.Argv)
 		}

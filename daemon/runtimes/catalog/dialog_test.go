@@ -21,14 +21,10 @@ func TestReadDialog(t *testing.T) {
 		}
 		for _, dir := range dirs {
 			files, err := filepath.Glob(filepath.Join("../testdata", dir, "*.txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, file := range files {
 				screen, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if d := rt.ReadDialog(runtimes.View{Text: string(screen)}); d.Name != "" {
 					name, _ := filepath.Rel("../testdata", file)
 					got[filepath.ToSlash(name)] = d
@@ -38,21 +34,13 @@ func TestReadDialog(t *testing.T) {
 	}
 	if *update {
 		b, err := json.MarshalIndent(got, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("../testdata/dialogs.json", append(b, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile("../testdata/dialogs.json", append(b, '\n'), 0o644))
 	}
 	raw, err := os.ReadFile("../testdata/dialogs.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]runtimes.Dialog{}
-	if err := json.Unmarshal(raw, &want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &want))
 	for name, d := range got {
 		if !reflect.DeepEqual(d, want[name]) {
 			t.Errorf("%s\ngot  %+v\nwant %+v", name, d, want[name])

@@ -12,9 +12,7 @@ import (
 func TestGeneric(t *testing.T) {
 	t.Parallel()
 	rt, err := NewGeneric("aider", Generic{Command: []string{"aider"}, Ready: `^(code|ask)?> `, Exit: "/exit", Quiet: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if l, err := rt.Launch(runtimes.Spec{AgentID: 1, Command: []string{"aider", "--yes"}, Dir: "/d"}); err != nil || !slices.Equal(l.Argv, []string{"aider", "--yes"}) || l.SessionID != "" {
 		t.Errorf("launch: %+v, %v", l, err)
 	}

@@ -23,14 +23,10 @@ func TestTable(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "docs", "runtimes.md")
 	want := document()
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if string(got) != want {
 		t.Errorf("%s is not what the capabilities say: run go test ./daemon/runtimes/catalog -run TestTable -update", path)
 	}

@@ -64,9 +64,7 @@ func TestOpenTodosOfATranscript(t *testing.T) {
 	t.Parallel()
 	for _, tt := range todoTranscripts {
 		rt, err := For(tt.runtime)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var changes []runtimes.TodoChange
 		for _, line := range tt.lines {
 			e, err := rt.ParseEntry([]byte(line))

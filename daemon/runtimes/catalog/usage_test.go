@@ -50,9 +50,7 @@ func TestUsageOfEachRuntime(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rt, err := For(tt.runtime)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			u, ok := rt.Usage("/dir/f.jsonl", []byte(tt.line))
 			if ok != (tt.key != "") || u.Key != tt.key {
 				t.Fatalf("key %q, ok %v; want %q", u.Key, ok, tt.key)
@@ -67,9 +65,7 @@ func TestUsageOfEachRuntime(t *testing.T) {
 // TestUsageOfARecordedTranscript: an answer that takes several lines has one key.
 func TestUsageOfARecordedTranscript(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("../testdata", "transcript.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	keys, lines := map[string]int64{}, 0
 	for line := range bytes.Lines(b) {
 		if u, ok := claude.Runtime.Usage("/f.jsonl", line); ok {

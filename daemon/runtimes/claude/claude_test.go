@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+var must = wardentest.Must
 
 const (
 	testSession = "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a"
@@ -46,9 +49,7 @@ func TestLaunch(t *testing.T) {
 			s := testSpec()
 			tt.change(&s)
 			l, err := Runtime.Launch(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := strings.Join(l.Argv, " "); got != tt.want {
 				t.Errorf("argv\n%s\nwant\n%s", got, tt.want)
 			}
@@ -141,9 +142,7 @@ func TestInheritOptionsIsStable(t *testing.T) {
 	s.Prompt = "go --on"
 	for generation := range 3 {
 		l, err := Runtime.Launch(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next := InheritOptions(l.Argv)
 		if !slices.Equal(next, s.Options) {
 			t.Fatalf("generation %d: %q, before %q", generation, next, s.Options)

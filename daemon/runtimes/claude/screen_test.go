@@ -15,17 +15,11 @@ import (
 func TestReadScreen(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../testdata/screens/want.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wants := map[string]runtimes.Screen{}
-	if err := json.Unmarshal(raw, &wants); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &wants))
 	files, err := filepath.Glob("../testdata/screens/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(files) != len(wants) {
 		t.Errorf("%d screens, %d expectations", len(files), len(wants))
 	}
@@ -34,9 +28,7 @@ func TestReadScreen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			screen, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, ok := wants[name]
 			if !ok {
 				t.Fatal("not in want.json")

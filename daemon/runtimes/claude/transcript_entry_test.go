@@ -166,9 +166,7 @@ func TestParseEntryRefuses(t *testing.T) {
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../testdata/transcript.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got strings.Builder
 	for line := range strings.Lines(string(b)) {
 		e, err := Runtime.ParseEntry([]byte(line))

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+var must = wardentest.Must
 
 func spec() runtimes.Spec {
 	return runtimes.Spec{
@@ -24,9 +27,7 @@ func TestLaunch(t *testing.T) {
 	s := spec()
 	s.Resume, s.Mode, s.Model = "ses_dfe71274cffeJ3nK66qAu2YxOs", "plan", "fake/fake-1"
 	l, err := Runtime.Launch(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{"opencode", "--hostname", "127.0.0.1", "--port", "4711", "--agent", "plan", "-s", s.Resume}
 	if !slices.Equal(l.Argv, want) || l.SessionID != s.Resume {
 		t.Errorf("argv %q, session %q", l.Argv, l.SessionID)
@@ -40,9 +41,7 @@ func TestLaunch(t *testing.T) {
 		Autoupdate   bool
 		Share        string
 	}
-	if err := json.Unmarshal([]byte(settingsOf(l)), &conf); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(settingsOf(l)), &conf))
 	for _, f := range l.Files {
 		if f.Path != runtimes.SkillFile(s.Dir) || string(f.Content) != s.SkillText {
 			t.Errorf("file %s: %q", f.Path, f.Content)
@@ -70,13 +69,9 @@ func with(t *testing.T, mode string, user ...Rule) []Agent {
 	s := spec()
 	s.Mode = mode
 	l, err := Runtime.Launch(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var conf config
-	if err := json.Unmarshal([]byte(settingsOf(l)), &conf); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(settingsOf(l)), &conf))
 	defaults := []Rule{{"*", "*", "allow"}, {"doom_loop", "*", "ask"}, {"external_directory", "*", "ask"}, {"external_directory", "/tmp/oc/*", "allow"}}
 	agents := []Agent{
 		{"build", "primary", nil}, {"plan", "primary", []Rule{{"edit", "*", "deny"}}}, {"general", "subagent", nil},

@@ -28,9 +28,7 @@ func TestScreens(t *testing.T) {
 		"dialog_write":   {Dialog: "permission: may the agent do this?"},
 	} {
 		b, err := os.ReadFile(filepath.Join("../testdata", "opencode", name+".txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := readScreen(runtimes.View{Text: string(b)})
 		if got.Row != "" && !strings.Contains(string(b), got.Row) {
 			t.Errorf("%s: row %q is not on the screen", name, got.Row)

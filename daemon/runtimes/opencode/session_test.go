@@ -19,9 +19,7 @@ func told(t *testing.T, reports []runtimes.Report) (short []string) {
 	keys := map[string]bool{}
 	for _, r := range reports {
 		p, err := hooks.Parse(r.Event, r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if keys[r.Key] || r.Key == "" {
 			t.Errorf("the key %q is there twice", r.Key)
 		}
@@ -219,13 +217,9 @@ func TestGivenWork(t *testing.T) {
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("../testdata", "opencode", "messages.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := Sight{Session: "ses_1"}
-	if err := json.Unmarshal(b, &s.Messages); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(b, &s.Messages))
 	edit := Part{Type: "tool", Tool: "edit", CallID: "call_1"}
 	edit.State.Input.FilePath, edit.State.Status = "/w/a.go", "completed"
 	bad := Part{Type: "tool", Tool: "write", CallID: "call_2"}
@@ -237,9 +231,7 @@ func TestMirror(t *testing.T) {
 	var used int64
 	for line := range strings.Lines(string(mirror)) {
 		e, err := Runtime.ParseEntry([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e.Role != "" {
 			got = append(got, e.Role+": "+e.Text)
 		}

@@ -17,9 +17,7 @@ func TestMirrorShowsTodos(t *testing.T) {
 	var changes []runtimes.TodoChange
 	for line := range strings.Lines(string(m.Lines("s", true, false))) {
 		e, err := Runtime.ParseEntry([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		changes = append(changes, e.Todos...)
 	}
 	if got := runtimes.OpenTodos(changes); !slices.Equal(got, []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}}) {

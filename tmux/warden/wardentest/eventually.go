@@ -19,3 +19,11 @@ func Eventually(t testing.TB, what string, happened func() bool) {
 		}
 	}
 }
+
+// Must ends the test at an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
