@@ -68,7 +68,7 @@ func Install(p Program) ([]string, error) {
 		return nil, err
 	}
 	home := filepath.Join(cache, p.Name)
-	if argv, err := p.check(home); err == nil {
+	if argv, err := p.in(home); err == nil {
 		return argv, nil
 	}
 	unlock, err := lock(home + ".lock")
@@ -76,13 +76,22 @@ func Install(p Program) ([]string, error) {
 		return nil, fmt.Errorf("cache for %s: %w", p.Name, err)
 	}
 	defer unlock()
-	if argv, err := p.check(home); err == nil { // another process has installed it meanwhile
+	if argv, err := p.in(home); err == nil { // another process has installed it meanwhile
 		return argv, nil
 	}
 	if err := p.install(cache, home); err != nil {
 		return nil, err
 	}
-	return p.check(home)
+	return p.in(home)
+}
+
+// in returns the argv of the program in dir. A directory with its own name holds a program that has run: to ask all of them for their
+// version again costs a process of tests 8 s of CPU.
+func (p Program) in(dir string) ([]string, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	return p.Command(dir)
 }
 
 // install puts the program into home. Until the program has run once, it is in a directory of another name.
@@ -138,9 +147,6 @@ func (p Program) npm(dir string) error {
 
 // check returns the argv if the program in dir runs and has the version.
 func (p Program) check(dir string) ([]string, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return nil, err
-	}
 	argv, err := p.Command(dir)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func BenchmarkRuntime(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			r := newRuntimeRig(b, c)
 			server := tmuxtest.Server(b)
-			a := r.newAgent()
+			a := r.newAgent("")
 			var alone, heir, whole []time.Duration
 			for b.Loop() {
 				alone = append(alone, r.startAlone(server))

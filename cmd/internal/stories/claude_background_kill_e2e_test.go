@@ -64,7 +64,7 @@ func (r *runtimeRig) wantIdle(agentID int64, times int) {
 // handoff is asked for while the view is still open, and the daemon is killed again. All is told once and done once.
 func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
 	r, child := newBackgroundRig(t)
-	a := r.newAgent()
+	a := r.newAgent("")
 	r.hold(a.ID, "count the stairs", "There are twelve stairs.")
 	was := agentRow(r.rig, a.ID)
 	child.kill()

@@ -28,7 +28,6 @@ var ompStories = []runtimeStory{
 	{"command", takesACommand, nil},
 	{"question", asksAPerson, nil},
 	{"compaction", compacts, nil},
-	{"quit", quitsByAPerson, nil},
 }
 
 // tellsItsContext: with the end of each turn the extension tells how full the window is.
@@ -183,18 +182,6 @@ func compacts(r *runtimeRig, a daemon.Agent) int64 {
 		r.t.Errorf("context %+v after the compaction", c)
 	}
 	return a.ID
-}
-
-// quitsByAPerson: a person quits the CLI. That is no accident, and nobody is told.
-func quitsByAPerson(r *runtimeRig, a daemon.Agent) int64 {
-	r.personTypes(a.ID, "/quit", tmux.Enter)
-	r.awaitState(a.ID, daemon.Ended)
-	for _, e := range r.agentEvents(a.ID, "agent_ended") {
-		if e.Alert {
-			r.t.Errorf("the operator is alerted of %s", e.Payload)
-		}
-	}
-	return 0
 }
 
 // sendCommand gives the agent an operator's command, and waits until it was taken.

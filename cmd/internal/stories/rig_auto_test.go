@@ -80,11 +80,7 @@ func wantEndedWithin(r *rig, limit time.Duration, pids ...int) {
 // requestGenerate requests a handoff in mode generate.
 func requestGenerate(r *rig, agentID int64, focus string) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
-	if err != nil {
-		r.t.Fatalf("handoff: %v", err)
-	}
-	return in.HandoffID
+	return r.requestHandoffAs(agentID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
 }
 
 // awaitGenerationFailure waits until the generation fails. It checks the contract's exact sentence, the hint, and the

@@ -32,11 +32,12 @@ type runtimeCase struct {
 	name string // of the runtime
 	// place makes a home for the CLI and a fake model.
 	place func(t testing.TB, script claudetest.Script) runtimePlace
-	// with has the stories, by name, that need an agent which was started with more than the persona.
-	with map[string]agents.NewAgent
+	// mode is one in which the CLI asks a person before it runs a command; "": its own mode is.
+	mode string
 	// asked is what the screen shows while the CLI asks whether it may run a command; no answers it with no.
 	asked string
 	no    tmux.Key
+	quit  string // what ends the CLI in its composer, if the daemon does not type it
 	// errors are codes of trouble, by the status with which the API answers.
 	errors map[int]string
 	limit  string // the code of trouble of a usage limit
@@ -49,7 +50,7 @@ type runtimeCase struct {
 	// noted are the model and the mode that the transcript shows, as a launch takes them; none: they are not compared.
 	noted [2]string
 	plan  claudetest.Reply // a call of the CLI's own tool for todos; none: its transcript shows none, or it has the tool with older models only
-	own   []runtimeStory   // what is peculiar to the runtime
+	own   []runtimeStory   // what is peculiar to the runtime, in its own mode
 	// cannot has the stories, by name, that the runtime cannot tell. The reason is a sentence of the runtime's Can.Cannot.
 	cannot map[string]string
 }
@@ -109,8 +110,8 @@ var runtimeCases = []runtimeCase{
 			p.untouched = []string{filepath.Join(home.ConfigDir, "opencode.json")}
 			return p
 		},
-		asked: "Permission required", no: tmux.Escape,
-		with:   map[string]agents.NewAgent{"dialog": {PermissionMode: "ask"}},
+		asked: "Permission required", no: tmux.Escape, quit: "/exit",
+		mode:   "ask",
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
 		limit:  runtimes.UsageLimit, retries: http.StatusServiceUnavailable, bare: true,
 	},
@@ -122,8 +123,8 @@ var runtimeCases = []runtimeCase{
 			p.untouched = []string{filepath.Join(home.ConfigDir, "config.yml"), filepath.Join(home.ConfigDir, "models.yml")}
 			return p
 		},
-		asked: "Allow tool: bash", no: tmux.Escape,
-		with:    map[string]agents.NewAgent{"dialog": {PermissionMode: "always-ask"}},
+		asked: "Allow tool: bash", no: tmux.Escape, quit: "/quit",
+		mode:    "always-ask",
 		errors:  map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
 		limit:   runtimes.UsageLimit,
 		retries: http.StatusConflict, // after a 5xx it tries for half a minute before it says so; it knows this one by the text
@@ -181,7 +182,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	r.rig = newRigIn(t, r.data)
 	r.rig.work = r.runtimePlace.work
 	r.cfg.Environ = append(slices.Clone(r.environ), "GORACE=atexit_sleep_ms=0")
-	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}, r.secondAccount(): {Command: r.command}}
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}, r.secondAccount(): {Command: r.command}, toy: toySettings(t)}
 	r.cfg.Settings.Limits.OnLimit = daemon.LimitWait
 	if c.retries != 0 {
 		r.cfg.Settings.Limits.APITimeout = 4 * time.Second
@@ -227,8 +228,8 @@ type runtimeStory struct {
 	refused func(r *runtimeRig, a daemon.Agent) (next int64)
 }
 
-// tell tells stories one after the other. After a failure, and where a story leaves no agent, the next one gets a
-// new agent.
+// tell tells stories one after the other. The first one, and the next one after a failure and where a story leaves no agent, get a new agent,
+// which is started in the rig's mode.
 func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 	var left int64
 	for _, s := range stories {
@@ -247,37 +248,25 @@ func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 			if tell == nil {
 				return
 			}
-			with, own := r.with[s.name]
-			if own && left != 0 {
-				r.endAll()
-				left = 0
-			}
 			var a daemon.Agent
 			if left == 0 {
-				a = r.newAgentWith(with)
+				r.endAll()
+				a = r.newAgent(r.mode)
 			} else {
 				a = r.awaitState(left, daemon.Idle)
 			}
-			if left = tell(r, a); t.Failed() || own {
-				left = 0
-			}
-			if left == 0 {
-				r.endAll()
+			left = 0 // unless the story ends well
+			if next := tell(r, a); !t.Failed() {
+				left = next
 			}
 		})
 	}
 }
 
-// newAgent starts an agent of the persona con and waits until it is idle.
-func (r *runtimeRig) newAgent() daemon.Agent {
+// newAgent starts an agent of the persona con in a mode and waits until it is idle.
+func (r *runtimeRig) newAgent(mode string) daemon.Agent {
 	r.t.Helper()
-	return r.newAgentWith(agents.NewAgent{})
-}
-
-func (r *runtimeRig) newAgentWith(with agents.NewAgent) daemon.Agent {
-	r.t.Helper()
-	with.Persona, with.Cwd, with.Runtime = con, r.rig.work, r.name
-	a := r.createAgent(with)
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name, PermissionMode: mode})
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 

@@ -227,7 +227,12 @@ func (r *rig) assignPersona(id int64, slug string) {
 // agent.
 func (r *rig) requestHandoff(agentID int64) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Force: true})
+	return r.requestHandoffAs(agentID, handoffs.HandoffRequest{Force: true})
+}
+
+func (r *rig) requestHandoffAs(agentID int64, request handoffs.HandoffRequest) int64 {
+	r.t.Helper()
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, request)
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

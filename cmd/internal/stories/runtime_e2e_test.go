@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
@@ -24,7 +26,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// runtimeStories are told of every runtime, in its mode for agents that nobody watches.
+// runtimeStories are told of every runtime, in a mode in which the CLI asks a person before it runs a command. Each start of a CLI costs up
+// to 15 s of CPU: a story leaves its agent to the next one.
 var runtimeStories = []runtimeStory{
 	{"launch", startsWithItsSkill, nil},
 	{"idle", takesATextWhenIdle, nil},
@@ -36,10 +39,11 @@ var runtimeStories = []runtimeStory{
 	{"error", reportsErrors, nil},
 	{"retries", becomesLimitedByRetries, nil},
 	{"fork", handsOverByACopy, nil},
+	{"dialog", asksInADialog, nil},
 	{"kill and resume", isKilledAndResumed, nil},
 	{"todos", keepsTodos, nil},
 	{"limit", reportsALimit, nil},
-	{"dialog", asksInADialog, nil},
+	{"quit", quitsByAPerson, nil},
 }
 
 // TestRuntime: what understudy needs of a runtime is so with each real CLI, on a fake model.
@@ -52,7 +56,9 @@ func TestRuntime(t *testing.T) {
 			if r.guard != nil {
 				r.guard() // before the first agent is started
 			}
-			r.tell(t, append(slices.Clone(runtimeStories), c.own...))
+			r.tell(t, runtimeStories)
+			r.mode = ""
+			r.tell(t, c.own)
 		})
 	}
 }
@@ -262,8 +268,8 @@ func reportsErrors(r *runtimeRig, a daemon.Agent) int64 {
 	return a.ID
 }
 
-// handsOverByACopy: a copy of the session writes the document; the session itself does not change. The copy has the persona, and
-// refuses the use of the tools that it offers the model.
+// handsOverByACopy: a copy of the session writes the document; the session itself does not change, and its agent goes on beside its heir.
+// The copy has the persona, and refuses the use of the tools that it offers the model.
 func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "hello before the copy")
 	touched := filepath.Join(r.rig.work, "touched")
@@ -273,8 +279,11 @@ func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 		}
 		return complies(req)
 	})
-	h := r.awaitPhase(requestGenerate(r.rig, a.ID, "Focus on the parser."), daemon.Completed)
-	r.wantFollowed(h)
+	h := r.awaitPhase(r.requestHandoffAs(a.ID, handoffs.HandoffRequest{
+		Mode: daemon.ModeGenerate, Focus: "Focus on the parser.", Keep: true, Heirs: []daemon.Heir{{Runtime: toy}},
+	}), daemon.Completed)
+	r.stopAgent(*h.SuccessorID, true)
+	r.awaitState(*h.SuccessorID, daemon.Ended) // while an heir works, nobody else may go on with the work
 	r.wantOnce("Answer with the handoff document itself")
 	copied := r.api.Await(r.t, "the copy", func(req claudetest.Request) bool {
 		return req.Aside == "" && isFork(strings.Join(req.UserTexts(), "\n"))
@@ -293,7 +302,11 @@ func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 			r.t.Errorf("the session itself was instructed: %+v", dl)
 		}
 	}
-	return *h.SuccessorID
+	r.talk(a.ID, "hello after the copy")
+	if said := strings.Join(r.lastRequest().UserTexts(), "\n"); !strings.Contains(said, "hello before the copy") || isFork(said) {
+		r.t.Errorf("after the copy the session knows %.2000q", said)
+	}
+	return a.ID
 }
 
 // resetExperience undoes what earlier agents have added to the experience.
@@ -452,7 +465,9 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 	if h.WrittenBy != daemon.WrittenByFallback || h.Degraded || h.Structured == nil {
 		r.t.Errorf("handoff %+v, want a document of the second account", h)
 	}
-	if next := awaitTakeover(r.rig, h); next.Runtime != r.secondAccount() {
+	r.wantFollowed(h)
+	next := awaitTakeover(r.rig, h)
+	if next.Runtime != r.secondAccount() {
 		r.t.Errorf("successor on %s", next.Runtime)
 	}
 	r.wantUntouched(files)
@@ -461,7 +476,7 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 			r.t.Errorf("the one-shot has left its session in %s of the person's", dir)
 		}
 	}
-	return 0
+	return next.ID
 }
 
 // copiesIn returns the folders of sessions in the home of the person in which a one-shot has left one. An earlier story may have copied a session
@@ -489,6 +504,21 @@ func (r *runtimeRig) sessions() (paths []string) {
 		paths = append(paths, found...)
 	}
 	return paths
+}
+
+// quitsByAPerson: a person quits the CLI. That is no accident, and nobody is told.
+func quitsByAPerson(r *runtimeRig, a daemon.Agent) int64 {
+	quit := cmp.Or(r.rt.Can.ExitText, r.quit)
+	r.personTypes(a.ID, quit)
+	r.awaitShown(a.ID, quit)
+	r.personPresses(a.ID, tmux.Enter)
+	r.awaitState(a.ID, daemon.Ended)
+	for _, e := range r.agentEvents(a.ID, "agent_ended") {
+		if e.Alert {
+			r.t.Errorf("the operator is alerted of %s", e.Payload)
+		}
+	}
+	return 0
 }
 
 // asksInADialog is told in a mode in which the CLI asks a person before it runs a command.

@@ -14,18 +14,24 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 )
 
+// toy is a CLI that understudy does not know. Its start costs next to nothing.
+const toy = "toy"
+
+func toySettings(t testing.TB) serve.RuntimeSettings {
+	t.Helper()
+	script, err := filepath.Abs(filepath.Join("testdata", "toy.sh"))
+	must(t, err)
+	return serve.RuntimeSettings{Command: []string{"sh", script}, Ready: `^toy> `, Exit: "exit", Quiet: time.Second}
+}
+
 // TestGenericRuntime: A CLI that understudy does not know is supervised by its screen: it gets its skill and messages,
 // writes its document, is ended and has a successor that gets the skill first and the handoff second.
 func TestGenericRuntime(t *testing.T) {
 	t.Parallel()
-	script, err := filepath.Abs(filepath.Join("testdata", "toy.sh"))
-	must(t, err)
 	r := newRig(t)
-	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{
-		"toy": {Command: []string{"sh", script}, Ready: `^toy> `, Exit: "exit", Quiet: time.Second},
-	}
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{toy: toySettings(t)}
 	r.start()
-	a := r.createAgent(agents.NewAgent{Persona: "developer-con-1", Cwd: r.work, Runtime: "toy"})
+	a := r.createAgent(agents.NewAgent{Persona: "developer-con-1", Cwd: r.work, Runtime: toy})
 	r.awaitAgent(a.ID, "its skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
 	dl := r.sendMessage(a.ID, "first line\nsecond line")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
@@ -37,7 +43,7 @@ func TestGenericRuntime(t *testing.T) {
 		t.Errorf("the document: %q, %v", b, err)
 	}
 	old, next := r.getAgent(a.ID), r.getAgent(*h.SuccessorID)
-	if old.Active() || next.Runtime != "toy" || next.SkillInjectedAt == nil || next.SkillInjectedAt.After(*h.CompletedAt) {
+	if old.Active() || next.Runtime != toy || next.SkillInjectedAt == nil || next.SkillInjectedAt.After(*h.CompletedAt) {
 		t.Errorf("outgoing %+v\nsuccessor %+v", old, next)
 	}
 	kinds := []daemon.DeliveryKind{}
