@@ -12,12 +12,6 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// wantHeard fails unless the context file has exactly these messages.
-func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
-	r.t.Helper()
-	wantHeard(r.t, "context file", c.messages, want)
-}
-
 // isForkedInPlaceOfACompaction: the CLI's status line reports how full its context is. The daemon refuses a compaction that the CLI begins by
 // itself, and hands the agent over at the end of that turn. The document is written by a fork that still knows the whole conversation, although
 // the session would compact with its next prompt.
