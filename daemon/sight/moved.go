@@ -171,8 +171,11 @@ func (d *Sight) losePane(ctx context.Context, a *daemon.Agent) (bool, time.Durat
 		}
 	}
 	a.LeavePane(d.Now())
-	told := d.inBackground(a, d.withoutPane(a))
-	return true, 0, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{told}})
+	change := daemon.Change{Agents: []*daemon.Agent{a}}
+	if !daemon.BeingEnded(a) { // else it does not go on: the process in its pane may end a moment before the job's
+		change.Events = []*event.Event{d.inBackground(a, d.withoutPane(a))}
+	}
+	return true, 0, d.Commit(ctx, &change)
 }
 
 // withoutPane says what to do about an agent whose session goes on without a pane.
