@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +62,11 @@ func (p *tab) script(name string) string {
 // wantSound fails if the page has a problem on a wide or on a narrow screen.
 func (p *tab) wantSound(what string) {
 	p.r.t.Helper()
-	for _, width := range []int64{1280, 390} {
+	widths := []int64{1280, 390}
+	if eval[int64](p, "innerWidth") == 390 {
+		slices.Reverse(widths)
+	}
+	for _, width := range widths {
 		p.setScreen(width, "light")
 		for _, problem := range eval[[]string](p, p.script("audit.js")) {
 			p.r.t.Errorf("%s at %d: %s", what, width, problem)
@@ -74,8 +79,8 @@ func (p *tab) wantSound(what string) {
 func TestBrowserShowsHostileTextAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	p := openDashboard(r)
 	evil := stageScene(r, func(string) string { return hostileLine }, func(string) string { return hostileDocument })
+	p := openDashboard(r)
 	p.listensForViolations()
 	for _, page := range evil.pages() {
 		p.visit(page.path)

@@ -26,7 +26,6 @@ import (
 func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	p := openDashboard(r)
 	name := regexp.MustCompile(`^[a-z-]+-\d$`)
 	long := func(text string) string {
 		if name.MatchString(text) {
@@ -39,7 +38,7 @@ func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 		Whole: true, State: daemon.PermissionOpen, AskedAt: s.now, HeldUntil: new(s.now.Add(time.Hour))}
 	s.commit(&daemon.Change{NewPermissions: []*daemon.Permission{&second}})
 	commitAgents(r, 0, 45, strings.Repeat("n", 60))
-	p.visit("/")
+	p := openDashboard(r)
 	if got := eval[int](p, "document.querySelector('#main').innerText.split('permission for Bash').length - 1"); got != 15 {
 		t.Errorf("%d cards say what an agent asks permission for, want it once in 15", got) // those of commitAgents have no buttons
 	}
@@ -68,11 +67,16 @@ func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 // tables; or if the links to all pages cannot be seen.
 func (p *tab) wantReadable(what string) {
 	p.r.t.Helper()
-	for _, screen := range []struct {
+	type screen struct {
 		width  int64
 		scheme string
 		kept   bool // One picture of each width and of each scheme is enough.
-	}{{1280, "light", true}, {390, "light", false}, {390, "dark", true}} {
+	}
+	screens := []screen{{1280, "light", true}, {390, "light", false}, {390, "dark", true}}
+	if eval[int64](p, "innerWidth") == 390 {
+		slices.Reverse(screens) // It begins with the screen that the page has: another one is laid out and drawn anew.
+	}
+	for _, screen := range screens {
 		p.setScreen(screen.width, screen.scheme)
 		if screen.kept {
 			p.takePicture(fmt.Sprintf("%s-%d-%s", what, screen.width, screen.scheme))

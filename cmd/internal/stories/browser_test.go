@@ -158,6 +158,7 @@ func TestBrowserFirstLoadIsSmall(t *testing.T) {
 	p := openDashboard(r)
 	had := 0
 	for _, n := range []int{0, 3, 50, 200} {
+		p.visit("/ui/settings") // which shows no agents
 		commitAgents(r, had, n, "")
 		had = n
 		took := p.firstLoad()

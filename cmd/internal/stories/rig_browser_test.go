@@ -36,8 +36,9 @@ func startChromium() {
 	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(flag, true)) // The browser must send requests to the daemon only.
 	}
-	for _, flag := range []string{"in-process-gpu", "process-per-site"} {
-		options = append(options, chromedp.Flag(flag, true)) // Each process that it need not start saves the CPU time of several pages.
+	// Each process costs the CPU time of several pages, and a page whose signs move is drawn sixty times a second.
+	for _, flag := range []string{"in-process-gpu", "process-per-site", "force-prefers-reduced-motion"} {
+		options = append(options, chromedp.Flag(flag, true))
 	}
 	// The headless shell renders and runs pages with the same code as Chromium. It has no windows, menus or
 	// extensions, and starts with a third of the CPU time. Without it chromedp looks for an installed browser.
