@@ -64,7 +64,7 @@ func (p *tab) wantSound(what string) {
 	p.r.t.Helper()
 	widths := []int64{1280, 390}
 	if eval[int64](p, "innerWidth") == 390 {
-		slices.Reverse(widths)
+		slices.Reverse(widths) // as wantReadable
 	}
 	for _, width := range widths {
 		p.setScreen(width, "light")
