@@ -36,8 +36,8 @@ func startChromium() {
 	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(flag, true)) // The browser must send requests to the daemon only.
 	}
-	// Each process costs the CPU time of several pages, and a page whose signs move is drawn sixty times a second.
-	for _, flag := range []string{"in-process-gpu", "process-per-site", "force-prefers-reduced-motion"} {
+	// A process for the GPU costs the CPU time of several pages, and a page whose signs move is drawn sixty times a second.
+	for _, flag := range []string{"in-process-gpu", "force-prefers-reduced-motion"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	// The headless shell renders and runs pages with the same code as Chromium. It has no windows, menus or
