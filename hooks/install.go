@@ -25,7 +25,7 @@ type Plan struct {
 type InstallOptions struct {
 	Bin     string   // absolute path of our binary
 	DataDir string   // absolute path; "": the hook command uses its default
-	Events  []string // see [KnownEvents]
+	Events  []string // see [Events]
 }
 
 // marker is part of each command that install writes, and of no other command.

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -101,21 +99,13 @@ func settingsPath(a *cli.App, flag string) (string, error) {
 	return "", errors.New("there is no home directory with Claude Code's settings: name the file with --settings")
 }
 
-// newest stands for a version of the CLI that knows all events.
-const newest = "999.0.0"
-
-// versionNumber matches the version that the CLI prints.
-var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?\d+\.\d+\.\d+`) })
-
-// eventsToHook returns the events that the installed CLI knows. If it cannot find out the version of the CLI, it returns
-// the events that every version knows, and an error that says why.
-func eventsToHook(ctx context.Context, a *cli.App) ([]string, error) {
-	command := claudeCode(a)
-	version, err := proc.AskVersion(ctx, command)
-	if err == nil && !versionNumber().MatchString(version) {
-		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
+// checkCLI refuses a CLI that is too old for the hooks. One whose version cannot be found out is taken for new enough.
+func checkCLI(ctx context.Context, a *cli.App) error {
+	version, err := proc.AskVersion(ctx, claudeCode(a))
+	if err != nil {
+		return nil //nolint:nilerr // it may be installed later
 	}
-	return hooks.KnownEvents(version), err
+	return hooks.CheckVersion(version)
 }
 
 // claudeCode returns the command that config.yaml names for the CLI. If the file cannot be read, claudeCode returns "claude", so
@@ -151,16 +141,14 @@ func installHooks(ctx context.Context, a *cli.App, f hooksFlags) error {
 	if proc.BuiltByGoRun(bin) {
 		return errors.New("hooks would run a binary that goes when `go run` ends: install one with `go install ./cmd/...` and run that")
 	}
-	o := hooks.InstallOptions{Bin: proc.HookProgramOf(bin)}
+	o := hooks.InstallOptions{Bin: proc.HookProgramOf(bin), Events: hooks.Events}
 	if a.DataFlag != "" || a.Getenv("UNDERSTUDY_DATA") != "" {
 		if o.DataDir, err = a.DataRoot(); err != nil {
 			return err
 		}
 	}
-	o.Events, err = eventsToHook(ctx, a)
-	if err != nil {
-		fmt.Fprintf(a.Stderr, "understudy: %v: the events that not every version knows are left out: %s\n",
-			err, strings.Join(without(hooks.KnownEvents(newest), o.Events), " "))
+	if err := checkCLI(ctx, a); err != nil {
+		return err
 	}
 	before, err := hooks.ReadSettings(path)
 	if err != nil {
