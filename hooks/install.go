@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Plan is a change of a settings file. The caller shows it and passes it to [Apply].
+// Plan is a change of a settings file, or of the command's file. The caller shows it and passes it to [Apply].
 type Plan struct {
-	Path   string // set by [Plan.For]
+	Path   string // of a settings file, it is set by [Plan.For]
 	Backup string // set by [Plan.For]; empty if there is nothing to back up
 
 	// Before and After are the whole text of the file. nil stands for no file, and
@@ -19,6 +19,8 @@ type Plan struct {
 	Before, After  []byte
 	Changed        bool
 	Added, Removed []string // events; an event in both lists is updated
+	Foreign        bool     // install did not write the command's file, so the plan does not change it
+	folder         bool     // the file's folder goes with the file, if it is empty
 }
 
 // InstallOptions says which hooks to install, and which command they run.
