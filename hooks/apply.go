@@ -47,20 +47,17 @@ func (p Plan) For(path string, now time.Time) Plan {
 	return p
 }
 
-// Apply carries out the plan. It writes the backup and then replaces the
-// settings file by rename, with the same mode and owner. If p.Path is a symbolic
-// link, Apply replaces the link's target and keeps the link. If the file has
-// changed since the plan was made, Apply returns an error and does not change
-// the file. If p.Changed is false, Apply does nothing.
+// Apply carries out the plan. It writes the backup and then replaces the file
+// by rename, with the same mode and owner. If p.Path is a symbolic link, Apply
+// replaces the link's target and keeps the link. If the file has changed since
+// the plan was made, Apply returns an error and does not change the file. If
+// p.Changed is false, Apply does nothing.
 func Apply(p Plan) error {
 	if !p.Changed {
 		return nil
 	}
-	if p.Path == "" {
-		return errors.New("apply hooks: the plan has no path")
-	}
 	if err := p.apply(); err != nil {
-		return fmt.Errorf("apply hooks to %s: %w", p.Path, err)
+		return fmt.Errorf("change of %s: %w", p.Path, err)
 	}
 	return nil
 }
@@ -77,43 +74,27 @@ func (p Plan) apply() error {
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(target)
-	if errors.Is(err, fs.ErrNotExist) {
-		info = nil
-	} else if err != nil {
-		return err
-	}
-	if p.Before != nil {
-		if p.Backup == "" {
-			p = p.For(p.Path, time.Now())
-		}
-		if err := writeNew(p.Backup, p.Before, info); err != nil {
+	if p.Backup != "" {
+		if err := writeNew(p.Backup, p.Before, target); err != nil {
 			return fmt.Errorf("backup: %w", err)
 		}
 	}
 	if p.After == nil {
-		return os.Remove(target)
+		err := os.Remove(target)
+		if err == nil && p.folder {
+			// Ignore the error: Rmdir shall fail if the folder is not empty or is now a link.
+			_ = syscall.Rmdir(filepath.Dir(p.Path))
+		}
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	return replace(target, p.After)
-}
-
-// replace writes a file by rename. The new file has the mode and the owner of the old file. If there is no old file, the
-// mode is 0600.
-func replace(path string, text []byte) error {
-	like, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		like = nil
-	} else if err != nil {
+	temp := fmt.Sprintf("%s.understudy-%s.tmp", target, NewKey(time.Now()))
+	if err := writeNew(temp, p.After, target); err != nil {
 		return err
 	}
-	temp := fmt.Sprintf("%s.understudy-%s.tmp", path, NewKey(time.Now()))
-	if err := writeNew(temp, text, like); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
+	if err := os.Rename(temp, target); err != nil {
 		_ = os.Remove(temp)
 		return err
 	}
@@ -144,8 +125,12 @@ func linkTarget(path string) (string, error) {
 }
 
 // writeNew writes and syncs a file that must not exist yet. The file gets the
-// mode and, if we are root, the owner of like. If like is nil, the mode is 0600.
-func writeNew(path string, text []byte, like fs.FileInfo) (err error) {
+// mode and, if we are root, the owner of the file like. If there is no such file, the mode is 0600.
+func writeNew(path string, text []byte, like string) (err error) {
+	old, err := os.Stat(like)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -158,13 +143,13 @@ func writeNew(path string, text []byte, like fs.FileInfo) (err error) {
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
-	if like != nil {
-		if own, ok := like.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+	if old != nil {
+		if own, ok := old.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
 			if err := f.Chown(int(own.Uid), int(own.Gid)); err != nil {
 				return err
 			}
 		}
-		if err := f.Chmod(like.Mode().Perm()); err != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func TestApply(t *testing.T) {
 		t.Errorf("a plan of yesterday: %v", err)
 	}
 	out := plan(t, path, PlanUninstall)
-	out.Backup = ""
+	out.Backup += "2"
 	must(t, Apply(out))
 	wantFile(t, path, before, 0o640)
 	wantNames(t, filepath.Dir(path), 3)

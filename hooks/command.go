@@ -192,16 +192,5 @@ func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, AnswerTimeout(e.Event), errNoAnswer)
-	defer cancel()
-	answer, err := exchange(ctx, socket, request(e))
-	if err == nil {
-		answer.body, err = answer.verdict()
-	} else if ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("hook %s to %s: %w", e.Event, socket, err)
-	}
-	return answer.body, nil
+	return sendOnce(ctx, socket, e, func(int64) {})
 }

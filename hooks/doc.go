@@ -19,9 +19,8 @@
 // place but not synced: they survive the crash of any process, but a power
 // failure, which also ends the agents, may lose the newest files. If the daemon is
 // killed in a Drain, the next Drain delivers the current file again under the same
-// key. A killed [Apply] leaves the settings file as it was or as planned, and may
-// leave a temporary file (*.tmp) beside it. A killed [ApplySlash] does the same
-// with the command's file, and may leave an empty new folder.
+// key. A killed [Apply] leaves the file as it was or as planned, and may leave a
+// temporary file (*.tmp) beside it, or an empty new folder.
 //
 // # One hook, start to end
 //

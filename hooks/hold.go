@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -53,9 +52,8 @@ func sendHeld(socket string, e Envelope, stdout io.Writer) error {
 	e.Holds = true
 	signalled, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	var handoff atomic.Int64
-	answer, err := SendHeld(signalled, socket, e, func(id int64) { handoff.Store(id) })
-	id := handoff.Load()
+	var id int64
+	answer, err := SendHeld(signalled, socket, e, func(held int64) { id = held })
 	switch {
 	case id == 0:
 		return deliver(socket, e, answer, err, stdout)
@@ -95,17 +93,17 @@ func SendHeld(ctx context.Context, socket string, e Envelope, held func(id int64
 	}
 	life, end := context.WithTimeoutCause(ctx, HoldTimeout, errNoAnswer)
 	defer end()
-	var joined atomic.Bool
+	joined := false
 	var lost time.Time // when the daemon could not be reached; zero: it was
 	for {
 		answer, err := sendOnce(life, socket, e, func(id int64) {
-			joined.Store(true)
+			joined, lost = true, time.Time{}
 			held(id)
-		}, &lost)
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("hook %s to %s: %w", e.Event, socket, errInterrupted)
-		case err == nil, !joined.Load(), errors.Is(err, ErrRefused), life.Err() != nil:
+		case err == nil, !joined, errors.Is(err, ErrRefused), life.Err() != nil:
 			return answer, err
 		case lost.IsZero():
 			lost = time.Now()
@@ -120,7 +118,7 @@ func SendHeld(ctx context.Context, socket string, e Envelope, held func(id int64
 }
 
 // sendOnce posts e once. It has [AnswerTimeout] for a first sign of the daemon.
-func sendOnce(ctx context.Context, socket string, e Envelope, held func(int64), lost *time.Time) ([]byte, error) {
+func sendOnce(ctx context.Context, socket string, e Envelope, held func(int64)) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	patience := time.AfterFunc(AnswerTimeout(e.Event), func() { cancel(errNoAnswer) })
@@ -128,7 +126,6 @@ func sendOnce(ctx context.Context, socket string, e Envelope, held func(int64), 
 	answer, err := exchangeHeld(ctx, socket, request(e), func(fields map[string]string) {
 		if id, err := strconv.ParseInt(fields[heldField(e.Event)], 10, 64); err == nil && id > 0 {
 			patience.Stop()
-			*lost = time.Time{}
 			held(id)
 		}
 	})

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Plan is a change of a settings file. The caller shows it and passes it to [Apply].
+// Plan is a change of a settings file, or of the command's file. The caller shows it and passes it to [Apply].
 type Plan struct {
-	Path   string // set by [Plan.For]
+	Path   string // of a settings file, it is set by [Plan.For]
 	Backup string // set by [Plan.For]; empty if there is nothing to back up
 
 	// Before and After are the whole text of the file. nil stands for no file, and
@@ -19,13 +19,15 @@ type Plan struct {
 	Before, After  []byte
 	Changed        bool
 	Added, Removed []string // events; an event in both lists is updated
+	Foreign        bool     // install did not write the command's file, so the plan does not change it
+	folder         bool     // the file's folder goes with the file, if it is empty
 }
 
 // InstallOptions says which hooks to install, and which command they run.
 type InstallOptions struct {
 	Bin     string   // absolute path of our binary
 	DataDir string   // absolute path; "": the hook command uses its default
-	Events  []string // see [KnownEvents]
+	Events  []string // see [Events]
 }
 
 // marker is part of each command that install writes, and of no other command.

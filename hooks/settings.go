@@ -37,20 +37,13 @@ func hookTimeout(event string) int {
 	return 20
 }
 
-// LaunchOptions change the settings that [LaunchSettings] returns.
-type LaunchOptions struct {
-	// Exec makes the CLI start the hooks without a shell, which saves one process per hook; see [SupportsExecForm].
-	Exec bool
-	// StatusLine makes the CLI run `bin statusline` for its status line. That command reports to the daemon how full the
-	// context window is, because no hook knows the window's size. It then runs the user's own status line.
-	StatusLine bool
-}
-
 // LaunchSettings returns the text of the settings file (--settings) of an agent
 // that we start. For each event it contains a hook that runs bin, which must be an
-// absolute path. allow are permission rules, such as
+// absolute path. The CLI starts it without a shell, which saves one process per hook. Its status line is
+// `bin statusline`: that command reports to the daemon how full the context window is, because no hook knows the
+// window's size, and then runs the user's own status line. allow are permission rules, such as
 // Edit(//data/personas/dev-con-1/handoffs/**).
-func LaunchSettings(bin string, events []string, allow []string, with LaunchOptions) ([]byte, error) {
+func LaunchSettings(bin string, events []string, allow []string) ([]byte, error) {
 	if err := checkPath("binary", bin); err != nil {
 		return nil, fmt.Errorf("launch settings: %w", err)
 	}
@@ -60,16 +53,10 @@ func LaunchSettings(bin string, events []string, allow []string, with LaunchOpti
 			return nil, fmt.Errorf("launch settings: event %.80q is not canonical", event)
 		}
 		args := append([]string{"hook", event}, holding(event)...)
-		h := commandHook{Type: "command", Command: shellWord(bin) + " " + strings.Join(args, " "), Timeout: hookTimeout(event)}
-		if with.Exec {
-			h.Command, h.Args = bin, args
-		}
+		h := commandHook{Type: "command", Command: bin, Args: args, Timeout: hookTimeout(event)}
 		groups[event] = []hookGroup{{[]commandHook{h}}}
 	}
-	settings := map[string]any{"hooks": groups}
-	if with.StatusLine {
-		settings["statusLine"] = map[string]string{"type": "command", "command": shellWord(bin) + " statusline"}
-	}
+	settings := map[string]any{"hooks": groups, "statusLine": map[string]string{"type": "command", "command": shellWord(bin) + " statusline"}}
 	if len(allow) > 0 {
 		if i := slices.IndexFunc(allow, func(rule string) bool { return strings.TrimSpace(rule) == "" || !utf8.ValidString(rule) }); i >= 0 {
 			return nil, fmt.Errorf("launch settings: permission rule %d is %q", i+1, allow[i])

@@ -7,29 +7,22 @@ import (
 	"testing"
 )
 
-func without(list []string, these ...string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(these, s) })
-}
-
 func TestLaunchSettings(t *testing.T) {
 	t.Parallel()
 	allow := []string{"Edit(//data/personas/developer-con-1/handoffs/**)", "Edit(//data/personas/developer-con-1/experience.md)"}
-	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow, LaunchOptions{})
+	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow)
 	must(t, err)
 	golden(t, "testdata/launch.golden", text)
-	text, err = LaunchSettings("/opt/a&b/understudy", []string{Stop}, nil, LaunchOptions{Exec: true, StatusLine: true})
-	must(t, err)
-	golden(t, "testdata/launch_exec.golden", text)
 }
 
 func TestLaunchSettingsRefuses(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func() ([]byte, error){
-		"relative binary": func() ([]byte, error) { return LaunchSettings("understudy", []string{Stop}, nil, LaunchOptions{}) },
-		"bad UTF-8":       func() ([]byte, error) { return LaunchSettings("/\xff", []string{Stop}, nil, LaunchOptions{}) },
-		"line feed":       func() ([]byte, error) { return LaunchSettings("/a\nb", []string{Stop}, nil, LaunchOptions{}) },
-		"event":           func() ([]byte, error) { return LaunchSettings("/u", []string{"stop"}, nil, LaunchOptions{}) },
-		"empty rule":      func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, []string{" "}, LaunchOptions{}) },
+		"relative binary": func() ([]byte, error) { return LaunchSettings("understudy", []string{Stop}, nil) },
+		"bad UTF-8":       func() ([]byte, error) { return LaunchSettings("/\xff", []string{Stop}, nil) },
+		"line feed":       func() ([]byte, error) { return LaunchSettings("/a\nb", []string{Stop}, nil) },
+		"event":           func() ([]byte, error) { return LaunchSettings("/u", []string{"stop"}, nil) },
+		"empty rule":      func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, []string{" "}) },
 	} {
 		if _, err := f(); err == nil {
 			t.Errorf("%s: accepted", name)

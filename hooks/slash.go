@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // SlashFile is the file from which Claude Code reads the command /handoff.
@@ -17,14 +16,6 @@ type SlashFile struct {
 	Path   string
 	Text   []byte // nil if there is no file
 	Folder bool   // the file's folder exists
-}
-
-// SlashPlan is a change of a SlashFile. The caller shows it and passes it to [ApplySlash].
-type SlashPlan struct {
-	Path          string
-	Before, After []byte // the whole text; nil stands for no file
-	Changed       bool
-	Foreign       bool // install did not write the file, so the plan does not change it
 }
 
 // slashTemplate is the text of the command's file. While the daemon runs, the CLI does not use the file for
@@ -103,7 +94,7 @@ func hasLine(text []byte, line string) bool {
 // PlanSlash plans to install the command /handoff, where now is its present file. If there is no file, the plan makes
 // one. If install wrote the file and its text differs, the plan replaces it. It does not change any other file.
 // PlanSlash ignores the events in o.
-func PlanSlash(now SlashFile, o InstallOptions) (SlashPlan, error) {
+func PlanSlash(now SlashFile, o InstallOptions) (Plan, error) {
 	p := now.plan()
 	if p.Foreign {
 		return p, nil
@@ -116,19 +107,19 @@ func PlanSlash(now SlashFile, o InstallOptions) (SlashPlan, error) {
 	return p, nil
 }
 
-// PlanSlashRemoval plans to remove the command's file, if install wrote it. ApplySlash also removes the folder if
+// PlanSlashRemoval plans to remove the command's file, if install wrote it. Apply also removes the folder if
 // install made the folder and it is empty.
-func PlanSlashRemoval(now SlashFile) SlashPlan {
+func PlanSlashRemoval(now SlashFile) Plan {
 	p := now.plan()
 	if now.Ours() {
-		p.After, p.Changed = nil, true
+		p.After, p.Changed, p.folder = nil, true, now.madeFolder()
 	}
 	return p
 }
 
 // plan returns a plan that changes nothing.
-func (f SlashFile) plan() SlashPlan {
-	return SlashPlan{Path: f.Path, Before: f.Text, After: f.Text, Foreign: f.Text != nil && !f.Ours()}
+func (f SlashFile) plan() Plan {
+	return Plan{Path: f.Path, Before: f.Text, After: f.Text, Foreign: f.Text != nil && !f.Ours()}
 }
 
 // slash returns the text of the command's file.
@@ -161,44 +152,4 @@ func (o InstallOptions) slash(madeFolder bool) ([]byte, error) {
 func LaunchSlash(bin string) ([]byte, error) {
 	text, err := InstallOptions{Bin: bin}.slash(false)
 	return bytes.Replace(text, []byte(slashMarker), []byte("name: handoff\n"+launchMarker), 1), err
-}
-
-// ApplySlash carries out the plan as [Apply] does. It makes no backup, because it replaces or removes only a file that
-// install wrote.
-func ApplySlash(p SlashPlan) error {
-	if !p.Changed {
-		return nil
-	}
-	if err := p.apply(); err != nil {
-		return fmt.Errorf("apply command /handoff to %s: %w", p.Path, err)
-	}
-	return nil
-}
-
-func (p SlashPlan) apply() error {
-	now, err := readSlash(p.Path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(now.Text, p.Before) || (now.Text == nil) != (p.Before == nil) {
-		return errors.New("the file was changed meanwhile; run it again")
-	}
-	target, err := linkTarget(p.Path)
-	if err != nil {
-		return err
-	}
-	if p.After == nil {
-		if err := os.Remove(target); err != nil {
-			return err
-		}
-		if now.madeFolder() {
-			// Ignore the error: Rmdir shall fail if the folder is not empty or is now a link.
-			_ = syscall.Rmdir(filepath.Dir(p.Path))
-		}
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return err
-	}
-	return replace(target, p.After)
 }

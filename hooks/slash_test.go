@@ -89,7 +89,7 @@ func TestForeignSlash(t *testing.T) {
 		now := SlashFile{Text: []byte(text), Folder: true}
 		in, err := PlanSlash(now, plainBin)
 		out := PlanSlashRemoval(now)
-		for _, p := range []SlashPlan{in, out} {
+		for _, p := range []Plan{in, out} {
 			if err != nil || !p.Foreign || p.Changed || p.After == nil || string(p.After) != text {
 				t.Errorf("%s: %v, %+v", name, err, p)
 			}
@@ -98,18 +98,18 @@ func TestForeignSlash(t *testing.T) {
 }
 
 // slashStep plans and applies one step for the settings file.
-func slashStep(t *testing.T, settings string, f func(SlashFile) (SlashPlan, error)) SlashPlan {
+func slashStep(t *testing.T, settings string, f func(SlashFile) (Plan, error)) Plan {
 	t.Helper()
 	now, err := ReadSlash(settings)
 	must(t, err)
 	p, err := f(now)
 	must(t, err)
-	must(t, ApplySlash(p))
+	must(t, Apply(p))
 	return p
 }
 
-func putSlash(now SlashFile) (SlashPlan, error)    { return PlanSlash(now, plainBin) }
-func removeSlash(now SlashFile) (SlashPlan, error) { return PlanSlashRemoval(now), nil }
+func putSlash(now SlashFile) (Plan, error)    { return PlanSlash(now, plainBin) }
+func removeSlash(now SlashFile) (Plan, error) { return PlanSlashRemoval(now), nil }
 
 func wantGone(t *testing.T, path string) {
 	t.Helper()
@@ -118,7 +118,7 @@ func wantGone(t *testing.T, path string) {
 	}
 }
 
-func TestApplySlash(t *testing.T) {
+func TestSlashIsApplied(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	settings := filepath.Join(home, ".claude", "settings.json")
@@ -153,7 +153,7 @@ func TestApplySlash(t *testing.T) {
 	wantNames(t, folder, 1)
 }
 
-func TestApplySlashRefuses(t *testing.T) {
+func TestSlashRefuses(t *testing.T) {
 	t.Parallel()
 	settings := filepath.Join(t.TempDir(), "settings.json")
 	path := SlashPath(settings)
@@ -163,7 +163,7 @@ func TestApplySlashRefuses(t *testing.T) {
 	must(t, err)
 	mkdir(t, filepath.Dir(path))
 	write(t, path, "", 0o600)
-	if err := ApplySlash(p); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if err := Apply(p); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("over a file that came meanwhile: %v", err)
 	}
 	wantFile(t, path, "", 0o600)
@@ -172,7 +172,7 @@ func TestApplySlashRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, plainSlash+"mine", 0o600)
-	if err := ApplySlash(PlanSlashRemoval(now)); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if err := Apply(PlanSlashRemoval(now)); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("removal of a file that was changed: %v", err)
 	}
 	wantFile(t, path, plainSlash+"mine", 0o600)
@@ -202,8 +202,8 @@ func TestReadSlashOddities(t *testing.T) {
 	}
 }
 
-// TestApplySlashFollowsLinks: people may keep their commands elsewhere, behind a link.
-func TestApplySlashFollowsLinks(t *testing.T) {
+// TestSlashFollowsLinks: people may keep their commands elsewhere, behind a link.
+func TestSlashFollowsLinks(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	mkdir(t, filepath.Join(home, "dotfiles"))

@@ -30,7 +30,7 @@ var ErrUnreadable = errors.New("spool can't be read")
 
 // Spool is a directory of envelopes that could not be delivered, one file
 // each, named {unix nanoseconds, 20 digits}-{key}.{agent}.json. agent is the
-// tag of [Envelope.agent]. Files of an older version have no tag.
+// tag of [Envelope.agent].
 type Spool struct {
 	// Drain calls OnBad, if it is set, for each file that cannot be read or is no
 	// envelope: before it moves the file to bad/, with the path that the file will

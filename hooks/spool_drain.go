@@ -35,16 +35,10 @@ func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) er
 // DrainBefore drains only the envelopes of the agent that sent live.
 func (s *Spool) DrainBefore(ctx context.Context, live Envelope, fn func(context.Context, Envelope) error) (n int, err error) {
 	agent := live.agent()
-	return s.drain(ctx, func(name string) bool {
-		if of := agentOf(name); of != "" {
-			return of == agent
-		}
-		e, err := s.read(filepath.Join(s.dir, name))
-		return err == nil && e.agent() == agent
-	}, fn)
+	return s.drain(ctx, func(name string) bool { return agentOf(name) == agent }, fn)
 }
 
-// agentOf returns the tag in a file's name, or "" for a file of an older version.
+// agentOf returns the tag in a file's name, or "" if the file is no envelope.
 func agentOf(name string) string {
 	if parts := strings.Split(name, "."); len(parts) == 3 {
 		return parts[1]

@@ -15,10 +15,10 @@ type watching struct {
 	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
 	Log *slog.Logger
 
-	newWatcher func() (*fsnotify.Watcher, error) // nil: poll
-	settle     time.Duration                     // from the first event to the scan
-	safety     time.Duration                     // between scans while the folders are watched
-	polling    time.Duration                     // between scans if a folder can't be watched
+	newWatcher func() (*fsnotify.Watcher, error)
+	settle     time.Duration // from the first event to the scan
+	safety     time.Duration // between scans while the folders are watched
+	polling    time.Duration // between scans if a folder can't be watched
 }
 
 func byEvents() watching {
@@ -29,10 +29,6 @@ func byEvents() watching {
 		polling:    2 * time.Second,
 	}
 }
-
-// Poll makes Run read the folder every two seconds, as it does on a system that can't report changes. Call
-// Poll before Run.
-func (c *watching) Poll() { c.newWatcher = nil }
 
 // followed has the functions by which follow keeps a snapshot up to date.
 type followed struct {
@@ -121,13 +117,9 @@ type watches struct {
 	scanFailed bool
 }
 
-// watch starts a watcher, unless c polls. If it can't, it logs once which system limits to raise.
+// watch starts a watcher. If it can't, it logs once which system limits to raise.
 func (c watching) watch(log *slog.Logger) *watches {
 	w := &watches{log: log}
-	if c.newWatcher == nil {
-		w.failed = true
-		return w
-	}
 	watcher, err := c.newWatcher()
 	if err != nil {
 		w.fail(err)

@@ -207,7 +207,7 @@ func TestPoll(t *testing.T) {
 	root := folder(t, map[string]string{slug + "/skill.md": plain})
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, root)
-		s.Poll()
+		s.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("none") }
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = s.Run(ctx) })

@@ -54,9 +54,6 @@ func (s *Frame) Print(kind BlockKind, text string) {
 	}
 }
 
-// Forget empties the conversation.
-func (s *Frame) Forget() { s.blocks = nil }
-
 // Edit makes the frame show the draft of a composer.
 func (s *Frame) Edit(c Composer) { s.Composer, s.Stashed = c.Text, c.Stashed() }
 
@@ -78,16 +75,6 @@ func (s *Frame) Draw() (lines []Line, row, col int) {
 		lines = lines[len(lines)-s.Height:]
 	}
 	return lines, row, col
-}
-
-// Text returns the rows of the frame without styles.
-func (s *Frame) Text() string {
-	lines, _, _ := s.Draw()
-	rows := make([]string, len(lines))
-	for i, l := range lines {
-		rows[i] = l.Text
-	}
-	return strings.Join(rows, "\n")
 }
 
 // Styles are parameters of SGR, the escape sequence for colours and fonts. Where no style sets a colour, the terminal

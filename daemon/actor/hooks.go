@@ -25,16 +25,6 @@ type Task struct {
 	Command     string `json:"command"`
 }
 
-// ShellTask returns the Task of a shell command that is running.
-func ShellTask(id, description, command string) Task {
-	return Task{ID: id, Type: "shell", Status: "running", Description: description, Command: command}
-}
-
-// AgentTask returns the Task of a sub-agent that is running.
-func AgentTask(id, description string) Task {
-	return Task{ID: id, Type: "subagent", Status: "running", Description: description}
-}
-
 // Payload returns the payload of a hook: the fields that all payloads have, and those in more. promptID is "" before the
 // first prompt of a session.
 func Payload(event, session, transcript, cwd, promptID string, more Fields) Fields {
@@ -67,13 +57,6 @@ func (h Hooks) SessionStart(source string, tokens int) Fields {
 	return f
 }
 
-// ResumeCommand returns the fields of SessionStart after the command /resume. They also have the model.
-func (h Hooks) ResumeCommand(tokens int) Fields {
-	f := h.SessionStart("resume", tokens)
-	f["model"] = h.Model
-	return f
-}
-
 // SessionEnd returns the fields for the end of a session.
 func (h Hooks) SessionEnd(reason string) Fields { return Fields{"reason": reason} }
 
@@ -91,13 +74,6 @@ func (h Hooks) Stop(active bool, last string, tasks []Task) Fields {
 	if last = strings.TrimSpace(last); last != "" {
 		f["last_assistant_message"] = last
 	}
-	return f
-}
-
-// SubagentStop returns the fields for the end of the sub-agent that compacts a session. Such a sub-agent has no type.
-func (h Hooks) SubagentStop(id, transcript, last string, tasks []Task) Fields {
-	f := h.Stop(false, last, tasks)
-	f["agent_id"], f["agent_type"], f["agent_transcript_path"] = id, "", transcript
 	return f
 }
 
@@ -130,34 +106,9 @@ func (h Hooks) PermissionRequest(name string, input Fields, edits bool) Fields {
 	return h.Tool(name, input, Fields{"permission_suggestions": []Fields{suggestion}})
 }
 
-// BySubAgent returns the fields of a hook of a tool call if a sub-agent has made that call.
-func BySubAgent(f Fields, id string) Fields {
-	f["agent_id"], f["agent_type"] = id, "general-purpose"
-	return f
-}
-
 // PermissionPrompt returns the fields of the notification that reminds of a dialog that has been open for a while.
 func (h Hooks) PermissionPrompt() Fields {
 	return Fields{"notification_type": "permission_prompt", "message": "Claude needs your permission"}
-}
-
-// QuotaResumed returns the fields of the notification that the agent goes on by itself after a usage limit.
-func (h Hooks) QuotaResumed() Fields {
-	return Fields{"notification_type": "quota_auto_resume_fired", "message": "Usage limit reset — Claude is continuing your task"}
-}
-
-// PreCompact returns the fields for the beginning of a compaction. Only a manual compaction has instructions.
-func (h Hooks) PreCompact(trigger, instructions string) Fields {
-	f := Fields{"trigger": trigger, "custom_instructions": nil}
-	if trigger == "manual" {
-		f["custom_instructions"] = instructions
-	}
-	return f
-}
-
-// PostCompact returns the fields for the end of a compaction.
-func (h Hooks) PostCompact(trigger, summary string) Fields {
-	return Fields{"trigger": trigger, "compact_summary": summary}
 }
 
 func (h Hooks) effort(f Fields) Fields {

@@ -177,10 +177,8 @@ func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(interruptShows); d.Lives(proc) && time.Now().Before(until); {
-		if b, err := d.Registry(rt.Registry(dir, proc.PID)); err == nil {
-			if reg, err := runtimes.ParseRegistry(b); err == nil && reg.Status == runtimes.StatusIdle {
-				return true
-			}
+		if reg, ok := sight.ReadEntry(d.Sight, rt.Registry(dir, proc.PID)); ok && reg.Status == runtimes.StatusIdle {
+			return true
 		}
 		if !lane.Ticked(ctx, tick.C) {
 			return false

@@ -145,12 +145,8 @@ func (d *Sight) entryAt(dir string, pid int) (runtimes.Registry, bool) {
 	if dir == "" || pid == 0 {
 		return runtimes.Registry{}, false
 	}
-	b, err := d.Registry(runtimes.RegistryPath(dir, pid))
-	if err != nil {
-		return runtimes.Registry{}, false
-	}
-	reg, err := runtimes.ParseRegistry(b)
-	return reg, err == nil && reg.PID == pid
+	reg, ok := ReadEntry(d, runtimes.RegistryPath(dir, pid))
+	return reg, ok && reg.PID == pid
 }
 
 // losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the
@@ -202,11 +198,7 @@ func (d *Sight) entryOfJob(a *daemon.Agent, job string) (runtimes.Registry, bool
 		return runtimes.Registry{}, false
 	}
 	for _, path := range paths {
-		b, err := d.Registry(path)
-		if err != nil {
-			continue
-		}
-		if reg, err := runtimes.ParseRegistry(b); err == nil && reg.Kind == runtimes.KindBackground && reg.Job == job && path == rt.Registry(dir, reg.PID) {
+		if reg, ok := ReadEntry(d, path); ok && reg.Kind == runtimes.KindBackground && reg.Job == job && path == rt.Registry(dir, reg.PID) {
 			return reg, true
 		}
 	}

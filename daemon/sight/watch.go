@@ -89,7 +89,12 @@ func EntryOf(d *Sight, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
 	if dir == "" || a.PID == 0 || rt.Registry == nil {
 		return reg, false
 	}
-	b, err := d.Registry(rt.Registry(dir, a.PID))
+	return ReadEntry(d, rt.Registry(dir, a.PID))
+}
+
+// ReadEntry reads an entry of a runtime's registry. ok is false if it cannot be read now.
+func ReadEntry(d *Sight, path string) (reg runtimes.Registry, ok bool) {
+	b, err := d.Registry(path)
 	if err != nil {
 		return reg, false
 	}

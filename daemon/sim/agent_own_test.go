@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -94,7 +95,7 @@ func (w *world) ownEnded() {
 
 // compact compacts the agent's context, unless the answer to its PreCompact hook refuses that.
 func (a *agent) compact() {
-	if answer := a.hook(hooks.PreCompact, a.hooks().PreCompact("auto", "")); !answer.block {
+	if answer := a.hook(hooks.PreCompact, actor.Fields{"trigger": "auto", "custom_instructions": nil}); !answer.block {
 		a.hook(hooks.SessionStart, a.hooks().SessionStart("compact", 0))
 	}
 }

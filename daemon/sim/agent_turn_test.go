@@ -494,10 +494,10 @@ func (a *agent) remind(d *dialog) {
 // running returns the tasks in the background, as the payload of Stop lists them.
 func (a *agent) running() (tasks []actor.Task) {
 	for n := range a.subs {
-		tasks = append(tasks, actor.AgentTask(fmt.Sprintf("a%08d", n), "test"))
+		tasks = append(tasks, actor.Task{ID: fmt.Sprintf("a%08d", n), Type: "subagent", Status: "running", Description: "test"})
 	}
 	for n := range a.tasks - a.subs {
-		tasks = append(tasks, actor.ShellTask(fmt.Sprintf("b%08d", n), "test", "make test"))
+		tasks = append(tasks, actor.Task{ID: fmt.Sprintf("b%08d", n), Type: "shell", Status: "running", Description: "test", Command: "make test"})
 	}
 	return tasks
 }

@@ -105,7 +105,12 @@ var claudeCLI = &cli{
 		if a.held && len(a.jobs) > 0 && !a.mute {
 			a.frame.Working = "Orbiting… (running SessionStart hooks… 1/2 · 2s)"
 		}
-		return a.frame.Text(), ""
+		lines, _, _ := a.frame.Draw()
+		rows := make([]string, len(lines))
+		for i, l := range lines {
+			rows[i] = l.Text
+		}
+		return strings.Join(rows, "\n"), ""
 	},
 	hook: func(a *agent, event string, more actor.Fields) (string, actor.Fields) {
 		if event == hooks.Interrupt || event == hooks.DialogClosed {

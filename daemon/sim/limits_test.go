@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -88,7 +89,9 @@ func resume(a *agent, l *limitHit, after time.Duration) {
 		return
 	}
 	l.resumed, l.tried = true, true
-	a.hook(hooks.Notification, a.hooks().QuotaResumed())
+	a.hook(hooks.Notification, actor.Fields{
+		"notification_type": "quota_auto_resume_fired", "message": "Usage limit reset — Claude is continuing your task",
+	})
 	a.enqueue(job{prompt: resumedText + " Continue the task.", from: typed})
 }
 

@@ -31,7 +31,7 @@ func (a *agent) askHeld(command string, sub bool) int {
 	go a.remind(d)
 	fields := a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false)
 	if sub {
-		fields = actor.BySubAgent(fields, "a00000001")
+		fields["agent_id"], fields["agent_type"] = "a00000001", "general-purpose"
 	}
 	go func() {
 		answer := a.hook(hooks.PermissionRequest, fields)

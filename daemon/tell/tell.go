@@ -93,17 +93,11 @@ func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 		case again == 0:
 			continue
 		}
-		timer := time.NewTimer(again)
-		select {
-		case <-ctx.Done():
+		pause(ctx, alarm, again)
+		select { // if the alarm came with the end of the pause, reading the rows once is enough
 		case <-alarm:
-		case <-timer.C:
-			select { // if alarm and timer came together, reading the rows once is enough: take the alarm as well
-			case <-alarm:
-			default:
-			}
+		default:
 		}
-		timer.Stop()
 	}
 }
 
@@ -143,10 +137,6 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	e := &group[len(group)-1]
 	n := Notification{Urgent: e.Alert}
 	n.Title, n.Message = t.groupText(group)
-	kind := "error"
-	if !e.Alert {
-		kind = string(e.Notice)
-	}
 	var merged []int64
 	for i := range group[:len(group)-1] {
 		merged = append(merged, group[i].ID)
@@ -158,7 +148,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx) // ctx ended the call, so mark nothing: the next daemon reports the group
 	}
-	payload := map[string]any{"event_id": e.ID, "kind": kind, "channel": channel, "title": n.Title, "message": n.Message}
+	payload := map[string]any{"event_id": e.ID, "kind": levelOf(e), "channel": channel, "title": n.Title, "message": n.Message}
 	if len(merged) > 0 {
 		payload["merged"] = merged
 	}

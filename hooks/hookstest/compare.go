@@ -24,7 +24,7 @@ type Exception struct {
 type Comparison struct {
 	Recording
 	Exceptions []Exception
-	// Daemon limits the comparison to what the daemon uses: the events of [hooks.KnownEvents], and the fields of
+	// Daemon limits the comparison to what the daemon uses: [hooks.Events], and the fields of
 	// [hooks.Payload].
 	Daemon bool
 
@@ -70,8 +70,7 @@ func (s Scene) order() (events []string) {
 
 // onlyDaemon removes the hooks that the daemon does not ask for.
 func (c *Comparison) onlyDaemon(s *Scene) {
-	asked := hooks.KnownEvents(c.Version)
-	s.Hooks = slices.DeleteFunc(slices.Clone(s.Hooks), func(shape Shape) bool { return !slices.Contains(asked, shape.Event()) })
+	s.Hooks = slices.DeleteFunc(slices.Clone(s.Hooks), func(shape Shape) bool { return !slices.Contains(hooks.Events, shape.Event()) })
 }
 
 // fields compares the fields of one hook.

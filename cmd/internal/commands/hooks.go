@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -101,21 +99,13 @@ func settingsPath(a *cli.App, flag string) (string, error) {
 	return "", errors.New("there is no home directory with Claude Code's settings: name the file with --settings")
 }
 
-// newest stands for a version of the CLI that knows all events.
-const newest = "999.0.0"
-
-// versionNumber matches the version that the CLI prints.
-var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?\d+\.\d+\.\d+`) })
-
-// eventsToHook returns the events that the installed CLI knows. If it cannot find out the version of the CLI, it returns
-// the events that every version knows, and an error that says why.
-func eventsToHook(ctx context.Context, a *cli.App) ([]string, error) {
-	command := claudeCode(a)
-	version, err := proc.AskVersion(ctx, command)
-	if err == nil && !versionNumber().MatchString(version) {
-		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
+// checkCLI refuses a CLI that is too old for the hooks. One whose version cannot be found out is taken for new enough.
+func checkCLI(ctx context.Context, a *cli.App) error {
+	version, err := proc.AskVersion(ctx, claudeCode(a))
+	if err != nil {
+		return nil //nolint:nilerr // it may be installed later
 	}
-	return hooks.KnownEvents(version), err
+	return hooks.CheckVersion(version)
 }
 
 // claudeCode returns the command that config.yaml names for the CLI. If the file cannot be read, claudeCode returns "claude", so
@@ -151,16 +141,14 @@ func installHooks(ctx context.Context, a *cli.App, f hooksFlags) error {
 	if proc.BuiltByGoRun(bin) {
 		return errors.New("hooks would run a binary that goes when `go run` ends: install one with `go install ./cmd/...` and run that")
 	}
-	o := hooks.InstallOptions{Bin: proc.HookProgramOf(bin)}
+	o := hooks.InstallOptions{Bin: proc.HookProgramOf(bin), Events: hooks.Events}
 	if a.DataFlag != "" || a.Getenv("UNDERSTUDY_DATA") != "" {
 		if o.DataDir, err = a.DataRoot(); err != nil {
 			return err
 		}
 	}
-	o.Events, err = eventsToHook(ctx, a)
-	if err != nil {
-		fmt.Fprintf(a.Stderr, "understudy: %v: the events that not every version knows are left out: %s\n",
-			err, strings.Join(without(hooks.KnownEvents(newest), o.Events), " "))
+	if err := checkCLI(ctx, a); err != nil {
+		return err
 	}
 	before, err := hooks.ReadSettings(path)
 	if err != nil {
@@ -188,7 +176,7 @@ func installHooks(ctx context.Context, a *cli.App, f hooksFlags) error {
 	// The command /handoff needs the hooks. So install it after the hooks, and remove it before them. If this command
 	// crashes between the two changes, the next install or uninstall makes the second one.
 	return applyHooks(a, f, "hooks are installed already in "+path,
-		settingsChange(plan.For(path, time.Now())), commandChange(slash))
+		plan.For(path, time.Now()), slash)
 }
 
 func uninstallHooks(a *cli.App, f hooksFlags) error {
@@ -209,68 +197,46 @@ func uninstallHooks(a *cli.App, f hooksFlags) error {
 		return err
 	}
 	return applyHooks(a, f, "no hooks of ours are installed in "+path,
-		commandChange(hooks.PlanSlashRemoval(command)), settingsChange(plan.For(path, time.Now())))
+		hooks.PlanSlashRemoval(command), plan.For(path, time.Now()))
 }
 
 // foreignCommand says that the command /handoff in a file is not understudy's.
 func foreignCommand(path string) string { return path + " is another command /handoff" }
 
-// hooksChange is a planned change of one file.
-type hooksChange struct {
-	path          string
-	before, after []byte // nil if there is no file
-	changed       bool
-	apply         func() error
-	more          string // lines to print after the change is made
-}
-
-// settingsChange returns the change of the settings file.
-func settingsChange(p hooks.Plan) hooksChange {
-	var more strings.Builder
-	if p.Backup != "" {
-		fmt.Fprintf(&more, "backup    %s\n", p.Backup)
-	}
-	for _, list := range []struct {
-		label  string
-		events []string
-	}{{"added     ", p.Added}, {"removed   ", without(p.Removed, p.Added)}} {
-		if len(list.events) > 0 {
-			fmt.Fprintf(&more, "%s%s\n", list.label, strings.Join(list.events, " "))
-		}
-	}
-	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.Apply(p) }, more.String()}
-}
-
-// commandChange returns the change of the file of the command /handoff.
-func commandChange(p hooks.SlashPlan) hooksChange {
-	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.ApplySlash(p) }, ""}
-}
-
 // applyHooks prints the changes. Unless it is a dry run, it then makes the changes in their order. If no file changes,
 // it prints the sentence nothing.
-func applyHooks(a *cli.App, f hooksFlags, nothing string, changes ...hooksChange) error {
+func applyHooks(a *cli.App, f hooksFlags, nothing string, changes ...hooks.Plan) error {
 	u := a.UI(a.Stdout)
-	changes = slices.DeleteFunc(changes, func(c hooksChange) bool { return !c.changed })
+	changes = slices.DeleteFunc(changes, func(p hooks.Plan) bool { return !p.Changed })
 	if len(changes) == 0 {
 		u.Printf("%s\n", nothing)
 		return nil
 	}
-	for _, c := range changes {
-		printDiff(u, c.path, c.before, c.after)
+	for _, p := range changes {
+		printDiff(u, p.Path, p.Before, p.After)
 	}
 	if f.dryRun {
 		u.Printf("nothing was changed: without --dry-run it would be\n")
 		return nil
 	}
-	for _, c := range changes {
-		if err := c.apply(); err != nil {
+	for _, p := range changes {
+		if err := hooks.Apply(p); err != nil {
 			return err
 		}
 		done := "changed"
-		if c.after == nil {
+		if p.After == nil {
 			done = "deleted"
 		}
-		u.Printf("%s   %s\n%s", done, c.path, c.more)
+		u.Printf("%s   %s\n", done, p.Path)
+		if p.Backup != "" {
+			u.Printf("backup    %s\n", p.Backup)
+		}
+		if len(p.Added) > 0 {
+			u.Printf("added     %s\n", strings.Join(p.Added, " "))
+		}
+		if gone := without(p.Removed, p.Added); len(gone) > 0 {
+			u.Printf("removed   %s\n", strings.Join(gone, " "))
+		}
 	}
 	return nil
 }

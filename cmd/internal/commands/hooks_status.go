@@ -43,7 +43,7 @@ func hooksReports(ctx context.Context, a *cli.App, flag string) ([]hooksReport, 
 		if slices.Contains(paths[:i], path) {
 			continue
 		}
-		r, err := reportHooks(ctx, a, path)
+		r, err := reportHooks(path)
 		if err != nil && i == 0 {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func accountSettings(ctx context.Context, a *cli.App) (paths []string) {
 	return slices.Compact(paths)
 }
 
-func reportHooks(ctx context.Context, a *cli.App, path string) (hooksReport, error) {
+func reportHooks(path string) (hooksReport, error) {
 	r := hooksReport{Settings: path, Events: []string{}, Missing: []string{}, Broken: []string{}}
 	text, err := hooks.ReadSettings(r.Settings)
 	if err != nil {
@@ -112,8 +112,7 @@ func reportHooks(ctx context.Context, a *cli.App, path string) (hooksReport, err
 		}
 		return r, nil
 	}
-	known, _ := eventsToHook(ctx, a)
-	r.Missing = append(r.Missing, without(known, r.Events)...)
+	r.Missing = append(r.Missing, without(hooks.Events, r.Events)...)
 	switch _, err := os.Stat(r.Binary); {
 	case r.Disabled:
 	case err != nil:

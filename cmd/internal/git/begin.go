@@ -33,9 +33,9 @@ func (r repository) beginning(ctx context.Context, branch, from string) (b begin
 	name := from
 	switch {
 	case from != "":
-		if is, err := r.commit(ctx, "refs/heads/"+from); err != nil {
+		if is, err := r.commitOf(ctx, "refs/heads/"+from); err != nil {
 			return b, err
-		} else if is {
+		} else if is != "" {
 			b.base = from
 		}
 	case len(remote) > 1:
@@ -95,6 +95,7 @@ func (r repository) nameless(ctx context.Context, branch string) error {
 	return nil
 }
 
+// fullHash matches the id of an object, so that nothing else that was recorded gets into a command line.
 var fullHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // several returns the error that more than one remote has a branch.

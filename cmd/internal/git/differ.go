@@ -6,17 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -42,13 +38,13 @@ func (d Differ) Begin(ctx context.Context, dir string, now time.Time) (worktree.
 		return base, err
 	}
 	defer g.close()
-	if base.Commit, err = g.head(ctx); err != nil {
+	if base.Commit, err = g.commitOf(ctx, "HEAD"); err != nil {
 		return base, err
 	}
 	if base.Branch, err = g.headBranch(ctx); err != nil {
 		return base, err
 	}
-	changes, _, left, err := g.countChanges(ctx)
+	changes, _, left, err := g.changes(ctx)
 	if err != nil {
 		return base, err
 	}
@@ -63,14 +59,8 @@ func (d Differ) Begin(ctx context.Context, dir string, now time.Time) (worktree.
 
 // in returns git for the work tree that holds dir, behind a shield that the caller must close.
 func (d Differ) in(ctx context.Context, dir string) (s shield, err error) {
-	if _, err := child.LookPath("git", d.env); err != nil {
-		return s, worktree.ErrNone
-	}
-	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
-		return s, fmt.Errorf("the working directory %s is gone: make it again", dir)
-	}
-	if outside(dir) {
-		return s, worktree.ErrNone
+	if err := askable(dir, d.env); err != nil {
+		return s, err
 	}
 	g := git{env: d.env, dir: dir, limit: worktree.DiffTime, alone: true}
 	if s, err = g.shielded(ctx); err != nil {
@@ -81,22 +71,6 @@ func (d Differ) in(ctx context.Context, dir string) (s shield, err error) {
 		"GIT_CONFIG_KEY_1=core.bigFileThreshold", "GIT_CONFIG_VALUE_1="+strconv.Itoa(worktree.MaxFileSize))
 	return s, err
 }
-
-// head returns the commit of HEAD, or "" before the first commit.
-func (g git) head(ctx context.Context) (string, error) {
-	out := proc.Limited{Max: gitOutput}
-	stderr, exit, err := g.run(ctx, &out, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-	if err == nil && exit > 1 {
-		err = g.refused("rev-parse", stderr, exit)
-	}
-	if err != nil || exit != 0 {
-		return "", err
-	}
-	return strings.TrimSpace(string(out.Bytes())), nil
-}
-
-// objectID matches what Begin has recorded, so that nothing else gets into a command line.
-var objectID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // Diff implements [worktree.Differ].
 func (d Differ) Diff(ctx context.Context, q worktree.DiffQuery) (out worktree.Diff, err error) {
@@ -153,10 +127,10 @@ func (c *comparison) leaveOut(what string) {
 // begin finds the commits to compare.
 func (c *comparison) begin(ctx context.Context) (err error) {
 	base := c.q.Base.Commit
-	if base != "" && !objectID().MatchString(base) {
+	if base != "" && !fullHash().MatchString(base) {
 		return worktree.ErrBaseGone
 	}
-	if c.out.Commit, err = c.head(ctx); err != nil {
+	if c.out.Commit, err = c.commitOf(ctx, "HEAD"); err != nil {
 		return err
 	}
 	if c.out.Branch, err = c.headBranch(ctx); err != nil {
@@ -167,15 +141,15 @@ func (c *comparison) begin(ctx context.Context) (err error) {
 		return err
 	}
 	c.from = base
-	if ok, err := c.commit(ctx, base); err != nil || !ok {
+	if is, err := c.commitOf(ctx, base); err != nil || is == "" {
 		return cmp.Or(err, worktree.ErrBaseGone)
 	}
 	if c.out.Commit == "" {
 		c.out.Rewritten = true
 		return nil
 	}
-	_, exit, err := c.run(ctx, io.Discard, "merge-base", "--is-ancestor", base, c.out.Commit)
-	c.out.Rewritten = exit == 1
+	kept, err := c.contains(ctx, c.out.Commit, base)
+	c.out.Rewritten = !kept
 	return err
 }
 
@@ -204,7 +178,7 @@ func (c *comparison) enter(f worktree.FileDiff) *worktree.FileDiff {
 
 // list lists the changed files that are tracked, with their counts.
 func (c *comparison) list(ctx context.Context) error {
-	l := lister{c: c}
+	l := lister{c: c, counts: numstat{do: c.counted}}
 	c.old = map[string]string{}
 	return c.each(ctx, l.take, c.diff("--raw", "--numstat", "-z")...)
 }
@@ -213,8 +187,8 @@ func (c *comparison) list(ctx context.Context) error {
 type lister struct {
 	c      *comparison
 	header []string // of the entry whose paths follow; nil: none
-	count  []string // the counts of a renamed file whose paths follow; nil: none
 	paths  []string // of the entry, as far as they are read
+	counts numstat
 }
 
 func (l *lister) take(record string) {
@@ -224,25 +198,12 @@ func (l *lister) take(record string) {
 		if renames := strings.ContainsAny(l.header[4][:1], "RC"); !renames || len(l.paths) == 2 {
 			l.raw()
 		}
-	case l.count != nil:
-		l.paths = append(l.paths, record)
-		if len(l.paths) == 2 {
-			l.counted(l.count, l.paths[1])
-			l.count, l.paths = nil, nil
-		}
-	case strings.HasPrefix(record, ":"):
+	case strings.HasPrefix(record, ":") && l.counts.follows == 0:
 		if f := strings.Fields(record[1:]); len(f) == 5 {
 			l.header = f
 		}
 	default:
-		f := strings.SplitN(record, "\t", 3)
-		switch {
-		case len(f) < 3:
-		case f[2] == "":
-			l.count = f
-		default:
-			l.counted(f, f[2])
-		}
+		l.counts.take(record)
 	}
 }
 
@@ -262,17 +223,17 @@ func (l *lister) raw() {
 	l.header, l.paths = nil, nil
 }
 
-func (l *lister) counted(f []string, path string) {
-	file := l.c.files[path]
+func (c *comparison) counted(path, added, deleted string) {
+	file := c.files[path]
 	if file == nil {
 		return
 	}
-	if f[0] == "-" {
+	if added == "-" {
 		file.Binary = true
 		return
 	}
-	file.Added, _ = strconv.Atoi(f[0])
-	file.Deleted, _ = strconv.Atoi(f[1])
+	file.Added, _ = strconv.Atoi(added)
+	file.Deleted, _ = strconv.Atoi(deleted)
 }
 
 // sizes enters the sizes of binary files.

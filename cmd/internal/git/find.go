@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -170,19 +169,8 @@ func (r repository) suited(ctx context.Context) error {
 
 // setting returns a setting of one file; "": the file does not have it.
 func (r repository) setting(ctx context.Context, file, kind, key string) (string, error) {
-	var out oneLine
-	stderr, exit, err := r.run(ctx, &out, "config", "--file", file, "--type="+kind, "--get", key)
-	if err == nil && exit > 1 {
-		err = r.refused("config", stderr, exit)
-	}
-	return strings.TrimSuffix(out.text, "\n"), err
-}
-
-type oneLine struct{ text string }
-
-func (o *oneLine) Write(p []byte) (int, error) {
-	o.text += string(p[:min(len(p), maxSmall-len(o.text))])
-	return len(p), nil
+	value, _, err := r.answer(ctx, "config", "--file", file, "--type="+kind, "--get", key)
+	return value, err
 }
 
 // maxSmall is how many bytes are read of a small file of git's.

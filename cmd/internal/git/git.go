@@ -112,26 +112,35 @@ func (g git) line(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// headBranch returns the branch that is checked out, or "" if HEAD is a commit.
-func (g git) headBranch(ctx context.Context) (string, error) {
+// answer runs a command of git that prints its answer in one line, or ends with 1 if the answer is no or none.
+func (g git) answer(ctx context.Context, args ...string) (line string, yes bool, err error) {
 	out := proc.Limited{Max: gitOutput}
-	stderr, exit, err := g.run(ctx, &out, "symbolic-ref", "--quiet", "HEAD")
-	switch {
-	case err != nil:
-		return "", err
-	case exit > 1: // 1: HEAD is a commit
-		return "", g.refused("symbolic-ref", stderr, exit)
+	stderr, exit, err := g.run(ctx, &out, args...)
+	if err == nil && exit > 1 && !strings.Contains(stderr, "eeded a single revision") {
+		err = g.refused(args[0], stderr, exit)
 	}
-	return strings.TrimPrefix(strings.TrimSuffix(string(out.Bytes()), "\n"), "refs/heads/"), nil
+	if err != nil || exit != 0 {
+		return "", false, err
+	}
+	return strings.TrimSuffix(string(out.Bytes()), "\n"), true, nil
 }
 
-// commit reports whether name is the name of a commit.
-func (g git) commit(ctx context.Context, name string) (bool, error) {
-	stderr, exit, err := g.run(ctx, io.Discard, "rev-parse", "--quiet", "--verify", name+"^{commit}")
-	if err == nil && exit > 1 {
-		err = g.refused("rev-parse", stderr, exit)
-	}
-	return exit == 0, err
+// headBranch returns the branch that is checked out, or "" if HEAD is a commit.
+func (g git) headBranch(ctx context.Context) (string, error) {
+	ref, _, err := g.answer(ctx, "symbolic-ref", "--quiet", "HEAD")
+	return strings.TrimPrefix(ref, "refs/heads/"), err
+}
+
+// commitOf returns the id of a commit; "": there is none of that name.
+func (g git) commitOf(ctx context.Context, name string) (string, error) {
+	commit, _, err := g.answer(ctx, "rev-parse", "--quiet", "--verify", name+"^{commit}")
+	return commit, err
+}
+
+// contains reports whether a commit leads to another one.
+func (g git) contains(ctx context.Context, commit, other string) (bool, error) {
+	_, yes, err := g.answer(ctx, "merge-base", "--is-ancestor", other, commit)
+	return yes, err
 }
 
 // The limits of what each reads, in bytes: in all, and of one record. It keeps one record at a time.

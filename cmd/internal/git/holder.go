@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/understudyd/understudy/cmd/internal/proc"
 )
 
 // holder is a work tree that holds a branch: the branch is checked out there, or what has stopped there moves the branch when it goes on.
@@ -63,9 +65,9 @@ func (r repository) on(ctx context.Context, admin string) (string, error) {
 	if ref, ok := strings.CutPrefix(strings.TrimSpace(text), "ref: "); ok && ref != "refs/heads/.invalid" { // which stands there if git keeps references in tables
 		return ref, nil
 	}
-	out := oneLine{}
+	out := proc.Limited{Max: gitOutput}
 	_, _, err := r.named(place{r.dir, admin, r.common}).run(ctx, &out, "symbolic-ref", "--quiet", "HEAD") // it fails for a broken HEAD, too
-	return strings.TrimSuffix(out.text, "\n"), err
+	return strings.TrimSuffix(string(out.Bytes()), "\n"), err
 }
 
 // bare reports whether the repository has no work tree but those that were added.

@@ -19,11 +19,11 @@ func (k *Keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, er
 		return p, err
 	}
 	p.Repository, p.Workdir = r.dir, filepath.Join(s.Path, r.prefix)
-	there, err := r.commit(ctx, "refs/heads/"+s.Branch)
+	tip, err := r.commitOf(ctx, "refs/heads/"+s.Branch)
 	if err != nil {
 		return p, err
 	}
-	if there {
+	if tip != "" {
 		err = r.planOld(ctx, s, &p)
 	} else {
 		err = r.planNew(ctx, s, &p)
@@ -38,7 +38,7 @@ func (k *Keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, er
 	defer tree.close()
 	p.Uncommitted, p.Counting = tree.uncommittedFiles(ctx)
 	start := p.BaseCommit
-	if there {
+	if tip != "" {
 		start = "refs/heads/" + s.Branch
 	}
 	p.Submodules = tree.submodules(ctx, start)
@@ -88,7 +88,7 @@ func (r repository) planNew(ctx context.Context, s worktree.Spec, p *worktree.Pl
 	}
 	p.Base, p.BaseCommit = begin.base, begin.commit
 	for above := filepath.Dir(s.Branch); above != "."; above = filepath.Dir(above) {
-		if is, err := r.commit(ctx, "refs/heads/"+above); err != nil || is {
+		if is, err := r.commitOf(ctx, "refs/heads/"+above); err != nil || is != "" {
 			return errors.Join(err, nested(s.Branch))
 		}
 	}
@@ -97,19 +97,6 @@ func (r repository) planNew(ctx context.Context, s worktree.Spec, p *worktree.Pl
 		err = nested(s.Branch)
 	}
 	return err
-}
-
-// commitOf returns the id of a commit; "": there is none of that name.
-func (g git) commitOf(ctx context.Context, name string) (string, error) {
-	out := proc.Limited{Max: gitOutput}
-	stderr, exit, err := g.run(ctx, &out, "rev-parse", "--quiet", "--verify", name+"^{commit}")
-	if err == nil && exit > 1 && !strings.Contains(stderr, "eeded a single revision") {
-		err = g.refused("rev-parse", stderr, exit)
-	}
-	if err != nil || exit != 0 {
-		return "", err
-	}
-	return strings.TrimSpace(string(out.Bytes())), nil
 }
 
 // Make implements [worktree.Keeper]. If the folder that holds the path is missing, Make makes it, readable for this user only.

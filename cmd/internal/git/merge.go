@@ -75,13 +75,13 @@ func (g *merging) look(ctx context.Context) (refused string, err error) {
 	case g.branch == m.Into:
 		return fmt.Sprintf("the tree is on %s itself: name another branch to merge into", m.Into), nil
 	case m.Commit != "" && g.out.From != m.Commit:
-		if done, err := g.contains(ctx, g.old, m.Commit); err != nil || done { // an earlier call was cut off after its effect
+		if done, err := g.git.contains(ctx, g.old, m.Commit); err != nil || done { // an earlier call was cut off after its effect
 			g.out.From, g.out.Already = m.Commit, done
 			return "", err
 		}
 		return "the branch has moved since the merge was asked for: look at the tree, and merge again", nil
 	}
-	if g.out.Already, err = g.contains(ctx, g.old, g.out.From); err != nil || g.out.Already {
+	if g.out.Already, err = g.git.contains(ctx, g.old, g.out.From); err != nil || g.out.Already {
 		return "", err
 	}
 	if why := unfinished(g.gitDir); why != "" {
@@ -94,18 +94,9 @@ func (g *merging) look(ctx context.Context) (refused string, err error) {
 	return refused, err
 }
 
-// contains reports whether a commit leads to another one.
-func (g *merging) contains(ctx context.Context, commit, other string) (bool, error) {
-	stderr, exit, err := g.git.run(ctx, io.Discard, "merge-base", "--is-ancestor", other, commit)
-	if err == nil && exit > 1 {
-		err = g.refused("merge-base", stderr, exit)
-	}
-	return exit == 0, err
-}
-
 // unite makes the commit to which m.Into moves, and sets out.Commit. It returns why there is none, or "".
 func (g *merging) unite(ctx context.Context) (refused string, err error) {
-	if g.out.FastForward, err = g.contains(ctx, g.out.From, g.old); err != nil {
+	if g.out.FastForward, err = g.git.contains(ctx, g.out.From, g.old); err != nil {
 		return "", err
 	}
 	if g.out.FastForward {

@@ -93,12 +93,7 @@ func Push(ctx context.Context, p Pushing, before func(Pushed)) (out Pushed, err 
 // repository: a relative path is. Agents write what is there.
 func (s shield) hooksOfRepository(ctx context.Context, environ []string) (string, error) {
 	g := git{env: append(personsEnv(environ), place{s.at.top, s.at.dir, s.folder}.env()...), dir: s.dir, limit: treeLimit, asSet: true}
-	var out oneLine
-	stderr, exit, err := g.run(ctx, &out, "config", "--type=path", "--get", "core.hooksPath")
-	if err == nil && exit > 1 {
-		err = g.refused("config", stderr, exit)
-	}
-	path := strings.TrimSuffix(out.text, "\n")
+	path, _, err := g.answer(ctx, "config", "--type=path", "--get", "core.hooksPath")
 	if err != nil || path == "" {
 		return "", err
 	}

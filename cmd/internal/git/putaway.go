@@ -82,8 +82,11 @@ func (k *Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.
 		return out, err
 	}
 	kept, err := r.commitOf(ctx, in.Ref)
-	if out.Ref = kept != ""; err == nil && in.DeleteBranch {
-		err = p.deleteBranch(ctx)
+	if out.Ref = kept != ""; err != nil || !in.DeleteBranch {
+		return out, err
+	}
+	if kept, err = r.commitOf(ctx, in.Ref+"^"); err == nil {
+		out.BranchDeleted, err = r.deleteBranch(ctx, in.Branch, kept)
 	}
 	return out, err
 }
@@ -249,28 +252,5 @@ func (s shield) snapshot(ctx context.Context, in snapshot) error {
 		return err
 	}
 	_, err = tree.output(ctx, "update-ref", in.ref, commit)
-	return err
-}
-
-// deleteBranch deletes the branch of a removed tree, if it still leads to the commit that the reference keeps.
-func (p *putAway) deleteBranch(ctx context.Context) error {
-	name := "refs/heads/" + p.in.Branch
-	tip, err := p.commitOf(ctx, name)
-	if err != nil || tip == "" {
-		p.out.BranchDeleted = err == nil
-		return err
-	}
-	kept, err := p.commitOf(ctx, p.in.Ref+"^")
-	if err != nil || kept != tip {
-		return err
-	}
-	if held, err := p.holder(ctx, p.in.Branch); err != nil || held != nil {
-		return err
-	}
-	stderr, exit, err := p.run(ctx, io.Discard, "update-ref", "-d", name, tip)
-	if err == nil && exit != 0 {
-		err = p.refused("update-ref", stderr, exit)
-	}
-	p.out.BranchDeleted = err == nil
 	return err
 }

@@ -71,7 +71,8 @@ func (r repository) state(ctx context.Context, p worktree.Place, l *worktree.Loo
 	if l.Alone, err = tree.onlyHere(ctx, l.Commit, l.Branch); err != nil || p.Base == "" {
 		return err
 	}
-	if l.BaseKnown, err = tree.commit(ctx, "refs/heads/"+p.Base); err != nil || !l.BaseKnown {
+	base, err := tree.commitOf(ctx, "refs/heads/"+p.Base)
+	if l.BaseKnown = base != ""; err != nil || !l.BaseKnown {
 		return err
 	}
 	counts, err := tree.line(ctx, "rev-list", "--left-right", "--count", "refs/heads/"+p.Base+"..."+l.Commit, "--")

@@ -232,21 +232,27 @@ func (r repository) register(ctx context.Context, b beginning, there bool, path 
 
 // unmake deletes a branch that was made for a tree, unless somebody has moved it or holds it.
 func (r repository) unmake(ctx context.Context, b beginning) error {
-	if held, err := r.holder(ctx, b.branch); held != nil || err != nil {
+	if tip, err := r.commitOf(ctx, "refs/heads/"+b.branch); tip == "" || err != nil {
 		return err
 	}
-	name := "refs/heads/" + b.branch
-	if tip, err := r.commitOf(ctx, name); tip != b.commit || err != nil {
-		return err
+	gone, err := r.deleteBranch(ctx, b.branch, b.commit)
+	if gone && b.upstream != "" {
+		_, _, err = r.run(ctx, io.Discard, "config", "--local", "--remove-section", "branch."+b.branch) // there is none if git was cut off
 	}
-	if _, err := r.output(ctx, "update-ref", "-d", name, b.commit); err != nil {
-		return err
+	return err
+}
+
+// deleteBranch deletes a branch, unless somebody has moved it from a commit, or a work tree holds it. gone reports whether there is no such branch any more.
+func (r repository) deleteBranch(ctx context.Context, branch, commit string) (gone bool, err error) {
+	name := "refs/heads/" + branch
+	if tip, err := r.commitOf(ctx, name); tip != commit || tip == "" || err != nil {
+		return tip == "" && err == nil, err
 	}
-	if b.upstream != "" {
-		_, _, err := r.run(ctx, io.Discard, "config", "--local", "--remove-section", "branch."+b.branch) // there is none if git was cut off
-		return err
+	if held, err := r.holder(ctx, branch); held != nil || err != nil {
+		return false, err
 	}
-	return nil
+	_, err = r.output(ctx, "update-ref", "-d", name, commit)
+	return err == nil, err
 }
 
 // nested returns the error that a branch with a longer or a shorter name stands in the way.

@@ -25,18 +25,26 @@ import (
 func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree, error) {
 	env := gitEnv(environ)
 	return func(ctx context.Context, q worktree.Query) (worktree.Tree, error) {
-		if _, err := child.LookPath("git", env); err != nil {
-			return worktree.Tree{}, worktree.ErrNone
-		}
-		if fi, err := os.Stat(q.Dir); err != nil || !fi.IsDir() {
-			return worktree.Tree{}, fmt.Errorf("the working directory %s is gone: make it again", q.Dir)
-		}
-		if outside(q.Dir) {
-			return worktree.Tree{}, worktree.ErrNone
+		if err := askable(q.Dir, env); err != nil {
+			return worktree.Tree{}, err
 		}
 		g := git{env: env, dir: q.Dir}
 		return g.worktree(ctx, q)
 	}
+}
+
+// askable returns why git has nothing to say of a folder.
+func askable(dir string, env []string) error {
+	if _, err := child.LookPath("git", env); err != nil {
+		return worktree.ErrNone
+	}
+	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+		return fmt.Errorf("the working directory %s is gone: make it again", dir)
+	}
+	if outside(dir) {
+		return worktree.ErrNone
+	}
+	return nil
 }
 
 // outside reports whether git would certainly find no repository in a folder or above it. It saves the start of git
@@ -67,7 +75,7 @@ func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, e
 	defer behind.close()
 	g = behind.git // paths from behind.git begin at the top of the work tree
 	w.Top = g.dir
-	changes, born, err := g.changes(ctx)
+	changes, born, _, err := g.changes(ctx)
 	if err != nil {
 		return w, err
 	}
@@ -88,22 +96,13 @@ func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, e
 // maxChanges is how many changes are kept of a work tree in which very many files differ. Those that are left out are still counted.
 const maxChanges = 50_000
 
-// changes returns the files that differ from the last commit, by path from the top; of very many files some. A folder without tracked files is
-// one entry whose path ends in a slash. born reports whether there is a commit.
-func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, born bool, err error) {
-	found, born, _, err = g.countChanges(ctx)
-	return found, born, err
-}
-
-// countChanges does what changes does, and counts those that it left out.
-func (g git) countChanges(ctx context.Context) (found map[string]*worktree.Change, born bool, left int, err error) {
+// changes returns the files that differ from the last commit, by path from the top; of very many files some, and how many it left out. A folder
+// without tracked files is one entry whose path ends in a slash. born reports whether there is a commit.
+func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, born bool, left int, err error) {
 	l := listing{found: map[string]*worktree.Change{}, born: true}
 	err = g.each(ctx, l.take, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
 		"--ignore-submodules=all", "--find-renames", "--no-ahead-behind", "--")
-	if err != nil {
-		return nil, false, 0, err
-	}
-	return l.found, l.born, l.left, nil
+	return l.found, l.born, l.left, err
 }
 
 // listing reads the records of git status.
@@ -187,31 +186,38 @@ func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change
 	if len(changes) == 0 {
 		return nil
 	}
-	var paths int        // of a renamed file that still follow
-	var counts [2]string // of that file
-	enter := func(path string, counts [2]string) {
+	n := numstat{do: func(path, added, deleted string) {
 		if c := changes[path]; c != nil && c.Status != "untracked" {
-			c.Added, _ = strconv.Atoi(counts[0]) // "-" for a binary file
-			c.Deleted, _ = strconv.Atoi(counts[1])
+			c.Added, _ = strconv.Atoi(added) // "-" for a binary file
+			c.Deleted, _ = strconv.Atoi(deleted)
 		}
-	}
-	return g.each(ctx, func(record string) {
-		if paths > 0 { // the old path, then the new one
-			if paths--; paths == 0 {
-				enter(record, counts)
-			}
-			return
-		}
-		f := strings.SplitN(record, "\t", 3)
-		switch {
-		case len(f) < 3:
-		case f[2] == "":
-			paths, counts = 2, [2]string{f[0], f[1]}
-		default:
-			enter(f[2], [2]string{f[0], f[1]})
-		}
-	}, "diff", "--numstat", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+	}}
+	return g.each(ctx, n.take, "diff", "--numstat", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
 		"--ignore-submodules=all", "--no-relative", "HEAD", "--")
+}
+
+// numstat reads the records of a diff with --numstat and -z, and calls do with the path and the counts of each file.
+type numstat struct {
+	do      func(path, added, deleted string)
+	counts  []string // of a renamed file whose paths follow
+	follows int      // how many of them
+}
+
+func (n *numstat) take(record string) {
+	if n.follows > 0 { // the old path, then the new one
+		if n.follows--; n.follows == 0 {
+			n.do(record, n.counts[0], n.counts[1])
+		}
+		return
+	}
+	f := strings.SplitN(record, "\t", 3)
+	switch {
+	case len(f) < 3:
+	case f[2] == "":
+		n.counts, n.follows = f, 2
+	default:
+		n.do(f[2], f[0], f[1])
+	}
 }
 
 // maxCommits is how many commits committed looks at.

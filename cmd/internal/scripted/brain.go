@@ -14,15 +14,14 @@ const ThinkTime = 30 * time.Millisecond
 
 // answer returns the script's answer to a prompt. If the script has none, it returns the brain's answer after
 // [ThinkTime].
-func (a *Agent) answer(ctx context.Context, prompt string) (Answer, error) {
+func (a *Agent) answer(ctx context.Context, prompt string) (string, error) {
 	if a.script.Answer != nil {
 		return a.script.Answer(ctx, a, prompt)
 	}
 	if err := sleep(ctx, ThinkTime); err != nil {
-		return Answer{}, err
+		return "", err
 	}
-	text, err := a.Reply(ctx, prompt)
-	return Answer{Blocks: []string{text}}, err
+	return a.Reply(ctx, prompt)
 }
 
 // Reply does the work that a prompt asks for, and returns the answer's text. In print mode a handoff document is itself

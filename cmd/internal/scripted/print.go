@@ -83,27 +83,13 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 	if err != nil {
 		return 1
 	}
-	last := p.say(answer)
-	p.hook(ctx, "Stop", "", p.hooks().Stop(false, last, nil))
+	p.turns++
+	p.assistant(newMessageID(), fields{"type": "text", "text": answer})
+	p.hook(ctx, "Stop", "", p.hooks().Stop(false, answer, nil))
 	if ctx.Err() != nil {
 		return 1
 	}
-	return p.result(last, nil)
-}
-
-// say prints the answer and returns its last block.
-func (p *printer) say(answer Answer) string {
-	p.turns++
-	if answer.empty() {
-		// Measured: Claude Code asks the model a second time.
-		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": nothingToSee}})
-		return ""
-	}
-	id := newMessageID()
-	for _, text := range answer.Blocks {
-		p.assistant(id, fields{"type": "text", "text": text})
-	}
-	return answer.last()
+	return p.result(answer, nil)
 }
 
 // use calls a tool, in a message of its own, if the hooks allow it.
@@ -156,7 +142,7 @@ func (p *printer) line(l fields) {
 	}
 }
 
-// result prints the result and returns the exit status. The result has only the text of the answer's last block.
+// result prints the result and returns the exit status.
 func (p *printer) result(text string, more fields) int {
 	if p.opt.outputFormat == "text" {
 		fmt.Fprintln(p.Stdout, strings.TrimRight(text, "\n"))

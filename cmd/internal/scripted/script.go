@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/understudyd/understudy/daemon/actor"
@@ -33,7 +32,7 @@ type Script struct {
 	// Answer answers a prompt, and takes the time that the model would take. [Agent.Reply] returns the answer that the
 	// agent gives without a script. ctx ends when a person interrupts the turn. An error is the context's or an
 	// *APIError.
-	Answer func(ctx context.Context, a *Agent, prompt string) (Answer, error)
+	Answer func(ctx context.Context, a *Agent, prompt string) (string, error)
 
 	// Stays is called by the keyboard's goroutine for /exit. If it returns true, the session goes on.
 	Stays func(a *Agent) bool
@@ -41,15 +40,6 @@ type Script struct {
 	// Ignores is called for a signal that would end the process. If it returns true, the process goes on.
 	Ignores func(os.Signal) bool
 }
-
-// Answer is the agent's answer to a prompt.
-type Answer struct {
-	Blocks []string // of text; the Stop hook gets only the last one
-}
-
-func (r Answer) empty() bool { return strings.TrimSpace(strings.Join(r.Blocks, "")) == "" }
-
-func (r Answer) last() string { return r.Blocks[len(r.Blocks)-1] }
 
 // APIError means that the API refuses a request.
 type APIError struct {

@@ -53,7 +53,8 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 			failTurn(ctx, a, refused)
 			return
 		}
-		feedback := stopHooks(ctx, a, blocks > 0, a.say(answer))
+		a.say(answer)
+		feedback := stopHooks(ctx, a, blocks > 0, answer)
 		if ctx.Err() != nil {
 			a.interrupted()
 			return
@@ -111,8 +112,7 @@ func returnPrompt(a *Agent, prompt string) {
 	}
 }
 
-// stopHooks sends Stop and returns the text with which the turn goes on. If it returns "", the turn ends. Measured: the
-// hook gets only the last block of the answer.
+// stopHooks sends Stop and returns the text with which the turn goes on. If it returns "", the turn ends.
 func stopHooks(ctx context.Context, a *Agent, active bool, last string) string {
 	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, nil))
 	switch {
@@ -142,22 +142,10 @@ func (a *Agent) interrupted() {
 	a.recordUser([]fields{{"type": "text", "text": "[Request interrupted by user]"}}, nil)
 }
 
-// nothingToSee is the text that Claude Code sends to a model whose answer has no text. It sends the text once. After a
-// second empty answer it takes that answer.
-const nothingToSee = "[Your previous response had no visible output. Please continue and produce a user-visible response.]"
-
-// say shows and records the answer, and returns its last block.
-func (a *Agent) say(answer Answer) (last string) {
-	if answer.empty() {
-		a.recordUser(nothingToSee, fields{"isMeta": true})
-		return ""
-	}
-	a.screen.print(actor.BlockAnswer, strings.Join(answer.Blocks, "\n"))
-	id := newMessageID()
-	for _, text := range answer.Blocks {
-		a.recordAssistant(id, fields{"type": "text", "text": text}, "end_turn")
-	}
-	return answer.last()
+// say shows and records the answer.
+func (a *Agent) say(answer string) {
+	a.screen.print(actor.BlockAnswer, answer)
+	a.recordAssistant(newMessageID(), fields{"type": "text", "text": answer}, "end_turn")
 }
 
 // spin shows that the agent works, until the returned function is called.

@@ -155,7 +155,7 @@ func (r *claudeRig) installHooks() {
 	path := filepath.Join(r.home.ConfigDir, "settings.json")
 	before, err := hooks.ReadSettings(path)
 	must(r.t, err)
-	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents(claudetest.Version)})
+	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.Events})
 	must(r.t, err)
 	must(r.t, hooks.Apply(plan.For(path, time.Now())))
 }

@@ -210,13 +210,13 @@ func settingsFile(r *rig) string {
 }
 
 // installCommand puts the command /handoff where the agents look for commands.
-func installCommand(r *rig) hooks.SlashPlan {
+func installCommand(r *rig) hooks.Plan {
 	r.t.Helper()
 	now, err := hooks.ReadSlash(settingsFile(r))
 	must(r.t, err)
 	plan, err := hooks.PlanSlash(now, hooks.InstallOptions{Bin: cmdtest.MainProgram(r.t), DataDir: r.root})
 	if err == nil {
-		err = hooks.ApplySlash(plan)
+		err = hooks.Apply(plan)
 	}
 	if err != nil || !plan.Changed {
 		r.t.Fatalf("command /handoff: %v, plan %+v", err, plan)

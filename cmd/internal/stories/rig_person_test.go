@@ -108,7 +108,7 @@ func startForeignAgent(r *rig, server *tmux.Server, args string) (daemon.Agent, 
 func startForeignAgentIn(r *rig, server *tmux.Server, config, prefix, args string) (daemon.Agent, tmux.PaneInfo) {
 	r.t.Helper()
 	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
-		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
+		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.Events,
 	})
 	if err != nil {
 		r.t.Fatal(err)

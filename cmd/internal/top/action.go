@@ -103,23 +103,26 @@ type doneMsg struct {
 // actionTime is the time limit for an action.
 const actionTime = 30 * time.Second
 
-// command runs the action in a goroutine of its own.
-func (a action) command(ctx context.Context, c *api.Client) func() doneMsg {
-	return func() doneMsg {
-		ctx, cancel := context.WithTimeoutCause(ctx, actionTime, errSlow)
-		defer cancel()
-		done := a.onAgents(ctx, c)
-		if done == nil {
-			said, err := a.do(ctx, c)
-			done = &doneMsg{said: said, err: err}
+// do runs the action.
+func (a action) do(ctx context.Context, c *api.Client) doneMsg {
+	switch a.verb {
+	case startAgent:
+		return a.begin(ctx, c)
+	case sendMessage:
+		d, err := c.SendMessage(ctx, a.agent, a.text, a.runs)
+		if err != nil {
+			return doneMsg{err: err}
 		}
-		done.err = slow(ctx, done.err)
-		return *done
+		return doneMsg{said: fmt.Sprintf("queued for agent %d", a.agent), sent: &d}
+	case resumeAgents:
+		return a.resume(ctx, c)
 	}
+	said, err := a.say(ctx, c)
+	return doneMsg{said: said, err: err}
 }
 
-// do runs the action and returns the sentence that reports its success.
-func (a action) do(ctx context.Context, c *api.Client) (said string, err error) {
+// say runs an action that makes no agent and gives none a text, and returns the sentence that reports its success.
+func (a action) say(ctx context.Context, c *api.Client) (said string, err error) {
 	switch a.verb {
 	case stopAgent:
 		_, err := c.StopAgent(ctx, a.agent, a.force)
@@ -174,37 +177,23 @@ func (a action) decide(ctx context.Context, c *api.Client) (said string, err err
 	return said, err
 }
 
-// onAgents runs an action that makes agents or gives one a text. It returns nil for any other action.
-func (a action) onAgents(ctx context.Context, c *api.Client) *doneMsg {
-	switch a.verb {
-	case startAgent:
-		in := a.start
-		if rest, ok := strings.CutPrefix(in.Cwd, "~"); ok && a.home != "" && (rest == "" || rest[0] == '/') {
-			in.Cwd = a.home + rest
-		}
-		in.Name, in.Prompt = strings.TrimSpace(in.Name), strings.TrimSpace(in.Prompt)
-		agent, err := c.CreateAgent(ctx, in)
-		done := &doneMsg{said: fmt.Sprintf("agent %d (%s) is starting", agent.ID, agent.Name), err: err, agent: agent.ID}
-		if err == nil && agent.FirstPromptID != nil {
-			done.sent = &daemon.Delivery{ID: *agent.FirstPromptID, AgentID: agent.ID}
-		}
-		return done
-	case sendMessage:
-		d, err := c.SendMessage(ctx, a.agent, a.text, a.runs)
-		if err != nil {
-			return &doneMsg{err: err}
-		}
-		return &doneMsg{said: fmt.Sprintf("queued for agent %d", a.agent), sent: &d}
-	case resumeAgents:
-		return a.resume(ctx, c)
+func (a action) begin(ctx context.Context, c *api.Client) doneMsg {
+	in := a.start
+	if rest, ok := strings.CutPrefix(in.Cwd, "~"); ok && a.home != "" && (rest == "" || rest[0] == '/') {
+		in.Cwd = a.home + rest
 	}
-	return nil
+	in.Name, in.Prompt = strings.TrimSpace(in.Name), strings.TrimSpace(in.Prompt)
+	agent, err := c.CreateAgent(ctx, in)
+	done := doneMsg{said: fmt.Sprintf("agent %d (%s) is starting", agent.ID, agent.Name), err: err, agent: agent.ID}
+	if err == nil && agent.FirstPromptID != nil {
+		done.sent = &daemon.Delivery{ID: *agent.FirstPromptID, AgentID: agent.ID}
+	}
+	return done
 }
 
 // resume opens the sessions of agents again, one after the other. If one cannot be opened, it goes on with the next. The
 // daemon opens a session once only.
-func (a action) resume(ctx context.Context, c *api.Client) *doneMsg {
-	var done doneMsg
+func (a action) resume(ctx context.Context, c *api.Client) (done doneMsg) {
 	var opened []int64
 	var failed []string
 	for _, id := range a.ids {
@@ -225,5 +214,5 @@ func (a action) resume(ctx context.Context, c *api.Client) *doneMsg {
 	if len(failed) > 0 {
 		done.err = daemon.Errorf(daemon.KindInternal, "resume", "%s", words.Join("; ", append(failed, done.said)...))
 	}
-	return &done
+	return done
 }

@@ -283,7 +283,13 @@ func (p *paper) field(name, value string) {
 	}
 }
 
-// text adds a text that an agent wrote.
+// text adds a text that an agent wrote. It folds the lines, and keeps the line breaks.
 func (p *paper) text(s string) {
-	p.lines = append(p.lines, foldText(s, p.columns)...)
+	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
+		folded := fit.FoldWithin(words.Terminal(line), p.columns)
+		if len(folded) == 0 {
+			folded = []string{""}
+		}
+		p.lines = append(p.lines, folded...)
+	}
 }

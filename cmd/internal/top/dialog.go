@@ -15,17 +15,8 @@ import (
 // dialogView is the content of the screen that shows the dialog in an agent's pane. A digit selects one of its choices, and Enter
 // takes it.
 type dialogView struct {
-	agent  int64
-	asked  int // counts the reads, so that a late answer to an earlier one is dropped
-	dialog *sight.Dialog
-	err    error
+	reply[sight.Dialog]
 	choice int // the number of the selected choice; 0: none
-}
-
-type dialogMsg struct {
-	asked  int
-	dialog sight.Dialog
-	err    error
 }
 
 // openDialog opens the screen with the dialog in the pane of the row's agent.
@@ -37,24 +28,15 @@ func (m *pages) openDialog(r *row) tea.Cmd {
 }
 
 func (m *pages) readDialog(agent int64) tea.Cmd {
-	m.screen, m.scroll = dialogScreen, 0
-	m.dialog = dialogView{agent: agent, asked: m.dialog.asked + 1}
-	asked := m.dialog.asked
-	return m.ask(actionTime, func(ctx context.Context, c *api.Client) tea.Msg {
-		d, err := c.Dialog(ctx, agent)
-		return dialogMsg{asked, d, slow(ctx, err)}
+	m.dialog.choice = 0
+	return openPage(m, dialogScreen, &m.dialog.reply, agent, actionTime, func(ctx context.Context, c *api.Client) (sight.Dialog, error) {
+		return c.Dialog(ctx, agent)
 	})
-}
-
-func (v *dialogView) took(msg dialogMsg) {
-	if msg.asked == v.asked {
-		v.dialog, v.err = &msg.dialog, msg.err
-	}
 }
 
 // offers reports whether the operator can take a choice of the dialog here.
 func (v *dialogView) offers(choice int) bool {
-	d := v.dialog
+	d := v.said
 	return d != nil && v.err == nil && d.Why == "" && choice > 0 && choice <= len(d.Choices) && !d.Choices[choice-1].Input
 }
 
@@ -75,26 +57,19 @@ func (m *pages) pressDialog(name string) tea.Cmd {
 		return m.attach()
 	case "enter":
 		if v.choice > 0 {
-			return m.takeChoice(v.dialog, v.choice)
+			return m.takeChoice(v.said, v.choice)
 		}
 	case "x", "q", "esc":
 	default:
 		return nil
 	}
-	m.leaveDialog()
+	m.leavePage()
 	return nil
-}
-
-func (m *pages) leaveDialog() {
-	m.screen, m.scroll = listScreen, 0
-	if m.detail.key.id != 0 {
-		m.screen = detailScreen
-	}
 }
 
 // takeChoice answers the dialog that the screen showed, and no other one.
 func (m *pages) takeChoice(d *sight.Dialog, choice int) tea.Cmd {
-	m.leaveDialog()
+	m.leavePage()
 	m.say(fmt.Sprintf("answering the dialog of agent %d…", d.AgentID), false)
 	return m.ask(actionTime, func(ctx context.Context, c *api.Client) tea.Msg {
 		in, err := c.AnswerDialog(ctx, d.AgentID, d.ID, choice)
@@ -107,18 +82,18 @@ func (m *pages) dialogLines(columns int) []string {
 	p := paper{columns: columns, say: m.cfg.Words}
 	v := &m.dialog
 	switch {
-	case v.dialog == nil:
+	case v.said == nil:
 		p.line(fmt.Sprintf("reading the dialog of agent %d …", v.agent))
 		return p.lines
 	case v.err != nil:
 		p.styled(red, m.cfg.Explain(v.err))
 		return p.lines
 	}
-	p.head(fmt.Sprintf("agent %d asks: %s", v.agent, v.dialog.Name))
+	p.head(fmt.Sprintf("agent %d asks: %s", v.agent, v.said.Name))
 	p.blank()
-	p.text(words.Page(v.dialog.Text))
+	p.text(words.Page(v.said.Text))
 	p.blank()
-	for _, c := range v.dialog.Choices {
+	for _, c := range v.said.Choices {
 		line := fmt.Sprintf("%d  %s", c.Number, c.Label)
 		if c.Input {
 			line += " (it asks for a text: attach, a)"
@@ -132,11 +107,11 @@ func (m *pages) dialogLines(columns int) []string {
 		p.styled(style, line)
 	}
 	switch {
-	case v.dialog.Why != "":
-		p.styled(yellow, "it can't be answered here: "+v.dialog.Why)
+	case v.said.Why != "":
+		p.styled(yellow, "it can't be answered here: "+v.said.Why)
 	case v.choice > 0:
 		p.blank()
-		p.styled(yellow, fmt.Sprintf("Enter takes %d, %s", v.choice, words.Quote(v.dialog.Choices[v.choice-1].Label)))
+		p.styled(yellow, fmt.Sprintf("Enter takes %d, %s", v.choice, words.Quote(v.said.Choices[v.choice-1].Label)))
 	}
 	return p.lines
 }

@@ -19,20 +19,20 @@ func TestDialogScreen(t *testing.T) {
 	m.w, m.h = 80, 24
 	m.choose(m.find(key{kind: agentRow, id: 8}))
 	pressed(m, "x")
-	late := dialogMsg{asked: m.dialog.asked, dialog: sight.Dialog{AgentID: 8}}
+	late := replyMsg[sight.Dialog]{asked: m.dialog.asked, said: sight.Dialog{AgentID: 8}}
 	pressed(m, "esc")
 	m.choose(m.find(key{kind: agentRow, id: 7}))
 	if cmd := pressed(m, "x"); cmd == nil || m.screen != dialogScreen {
 		t.Fatal("the screen is not open")
 	}
 	m.Update(late)
-	if m.dialog.dialog != nil || m.dialog.agent != 7 {
+	if m.dialog.said != nil || m.dialog.agent != 7 {
 		t.Error("a late answer about agent 8 is shown for agent 7")
 	}
 	d := sight.Dialog{AgentID: 7, ID: "f", Name: "trust", Text: "Trust\x1b[2J it?", Choices: []sight.DialogChoice{
 		{Number: 1, Label: "No, exit", Selected: true}, {Number: 2, Label: "Yes, and switch to auto mode"}, {Number: 3, Label: "Type something", Input: true},
 	}}
-	m.Update(dialogMsg{asked: m.dialog.asked, dialog: d})
+	m.Update(replyMsg[sight.Dialog]{asked: m.dialog.asked, said: d})
 	if got := m.shows(); !strings.Contains(got, "Yes, and switch to auto mode") || strings.Contains(got, "\x1b[2J") || !strings.Contains(m.bare(), "1-9 choose") {
 		t.Errorf("%s", got)
 	}
@@ -50,7 +50,7 @@ func TestDialogScreen(t *testing.T) {
 	}
 	pressed(m, "x")
 	d.Why = "its choices are not understood"
-	m.Update(dialogMsg{asked: m.dialog.asked, dialog: d})
+	m.Update(replyMsg[sight.Dialog]{asked: m.dialog.asked, said: d})
 	if cmd := pressed(m, "1", "enter"); cmd != nil || m.screen != listScreen || !strings.Contains(strings.Join(m.dialogLines(80), ""), "not understood") {
 		t.Error("a dialog that is not understood was answered")
 	}
@@ -63,15 +63,15 @@ func TestDiffScreen(t *testing.T) {
 	if cmd := m.openDiff(8); cmd == nil || m.screen != diffScreen {
 		t.Fatal("the screen is not open")
 	}
-	late := diffMsg{asked: m.diff.asked, diff: agents.AgentDiff{AgentID: 8}}
+	late := replyMsg[agents.AgentDiff]{asked: m.diff.asked, said: agents.AgentDiff{AgentID: 8}}
 	pressed(m, "esc")
 	m.choose(m.find(key{kind: agentRow, id: 7}))
 	pressed(m, "d")
 	m.Update(late)
-	if m.diff.diff != nil || m.diff.agent != 7 {
+	if m.diff.said != nil || m.diff.agent != 7 {
 		t.Error("a late answer about agent 8 is shown for agent 7")
 	}
-	m.Update(diffMsg{asked: m.diff.asked, diff: agents.AgentDiff{AgentID: 7, AgentName: "con", Notes: []string{"Shared."}, Diff: worktree.Diff{FileCount: 1, Files: []worktree.FileDiff{{
+	m.Update(replyMsg[agents.AgentDiff]{asked: m.diff.asked, said: agents.AgentDiff{AgentID: 7, AgentName: "con", Notes: []string{"Shared."}, Diff: worktree.Diff{FileCount: 1, Files: []worktree.FileDiff{{
 		Path: "a\x1b]0;x\x07\n", Status: "modified", Added: 1, Deleted: 1,
 		Hunks: []worktree.Hunk{{OldStart: 3, NewStart: 3, Lines: []string{"-\told\x1b[2J", "+new"}}},
 	}}}}})

@@ -14,35 +14,11 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// diffView is the content of the screen that shows what has changed in an agent's directory.
-type diffView struct {
-	agent int64
-	asked int // counts the reads, so that a late answer to an earlier one is dropped
-	diff  *agents.AgentDiff
-	err   error
-}
-
-type diffMsg struct {
-	asked int
-	diff  agents.AgentDiff
-	err   error
-}
-
-// openDiff opens the screen with what has changed in an agent's directory, and reads it once.
+// openDiff opens the page with what has changed in an agent's directory.
 func (m *pages) openDiff(agent int64) tea.Cmd {
-	m.screen, m.scroll = diffScreen, 0
-	m.diff = diffView{agent: agent, asked: m.diff.asked + 1}
-	asked := m.diff.asked
-	return m.ask(2*worktree.DiffTime, func(ctx context.Context, c *api.Client) tea.Msg { // it may wait for the diffs of others
-		diff, err := c.Diff(ctx, agent, agents.DiffRequest{})
-		return diffMsg{asked, diff, slow(ctx, err)}
+	return openPage(m, diffScreen, &m.diff, agent, 2*worktree.DiffTime, func(ctx context.Context, c *api.Client) (agents.AgentDiff, error) { // it may wait for the diffs of others
+		return c.Diff(ctx, agent, agents.DiffRequest{})
 	})
-}
-
-func (v *diffView) took(msg diffMsg) {
-	if msg.asked == v.asked {
-		v.diff, v.err = &msg.diff, msg.err
-	}
 }
 
 func (m *pages) pressDiff(name string) tea.Cmd {
@@ -54,10 +30,7 @@ func (m *pages) pressDiff(name string) tea.Cmd {
 	case "r":
 		return m.openDiff(m.diff.agent)
 	case "d", "q", "esc", "enter":
-		m.screen, m.scroll = listScreen, 0
-		if m.detail.key.id != 0 {
-			m.screen = detailScreen
-		}
+		m.leavePage()
 	}
 	return nil
 }
@@ -65,7 +38,7 @@ func (m *pages) pressDiff(name string) tea.Cmd {
 // diffLines returns all lines of the diff, also those for which the screen has no room.
 func (m *pages) diffLines(columns int) []string {
 	p := paper{columns: columns, say: m.cfg.Words}
-	d := m.diff.diff
+	d := m.diff.said
 	switch {
 	case d == nil:
 		p.line(fmt.Sprintf("reading what has changed in the directory of agent %d …", m.diff.agent))

@@ -124,10 +124,7 @@ func (m *pages) pressHelp(name string) tea.Cmd {
 		m.scrollBy(by)
 		return nil
 	}
-	m.screen, m.scroll = listScreen, 0
-	if m.detail.key.id != 0 {
-		m.screen = detailScreen
-	}
+	m.leavePage()
 	return nil
 }
 

@@ -30,11 +30,9 @@ func (m *pages) list(room int) []string {
 		if m.all > 0 {
 			said = "nothing here matches the filter"
 		}
-		var out []string
-		for _, line := range fit.FoldWithin(words.Terminal(said), m.listWidth()) {
-			out = append(out, faint.Render(line))
-		}
-		return out
+		p := paper{columns: m.listWidth()}
+		p.styled(faint, said)
+		return p.lines
 	}
 	t := m.table()
 	head := strings.Repeat(" ", 2+m.gap())

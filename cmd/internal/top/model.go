@@ -9,7 +9,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // screen is one of the screens that fill the terminal.
@@ -28,7 +31,7 @@ type pages struct {
 	board
 	screen  screen
 	detail  details
-	diff    diffView
+	diff    reply[agents.AgentDiff]
 	dialog  dialogView
 	scroll  int // the number of lines of the details or the help that are above the screen
 	preview preview
@@ -93,9 +96,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		if msg.key == m.detail.key {
 			m.detail.took(msg)
 		}
-	case diffMsg:
+	case replyMsg[agents.AgentDiff]:
 		m.diff.took(msg)
-	case dialogMsg:
+	case replyMsg[sight.Dialog]:
 		m.dialog.took(msg)
 	case doneMsg:
 		return m.done(msg)
@@ -206,10 +209,9 @@ func (m *model) paste(p tea.PasteMsg) {
 func (m *model) do(a action, f *form) tea.Cmd {
 	m.say(a.String()+"…", false)
 	a.home = m.cfg.Home
-	run := a.command(m.ctx, m.cfg.Client)
-	return func() tea.Msg {
-		done := run()
-		done.form = f
+	return m.ask(actionTime, func(ctx context.Context, c *api.Client) tea.Msg {
+		done := a.do(ctx, c)
+		done.form, done.err = f, slow(ctx, done.err)
 		return done
-	}
+	})
 }

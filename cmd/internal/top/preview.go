@@ -271,11 +271,10 @@ func (m *pages) previewLines(columns, room int) []string {
 	return filled(append(out, lines...), room)
 }
 
-func (m *frame) sentence(said string, columns int) (lines []string) {
-	for _, line := range fit.FoldWithin(words.Terminal(m.cfg.Words(said)), columns) {
-		lines = append(lines, faint.Render(line))
-	}
-	return lines
+func (m *frame) sentence(said string, columns int) []string {
+	p := paper{columns: columns}
+	p.styled(faint, m.cfg.Words(said))
+	return p.lines
 }
 
 // draw draws the last lines of the screen, as far as there is room. It draws them once for each screen and size.

@@ -255,7 +255,7 @@ func TestActions(t *testing.T) {
 			"POST /api/agents/3/resume": daemon.Agent{ID: 9}, "POST /api/agents/4/resume": daemon.Agent{ID: 10},
 			"POST /api/pipelines/3/approve": run, "POST /api/pipelines/3/reject": rejected,
 		}
-		msg := c.action.command(t.Context(), a.client)()
+		msg := c.action.do(t.Context(), a.client)
 		said := msg.said
 		if msg.err != nil {
 			said = msg.err.Error()

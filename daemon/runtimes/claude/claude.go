@@ -4,7 +4,6 @@ package claude
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -110,12 +109,6 @@ const slashFolder = "plugin"
 
 const slashPlugin = `{"name": "understudy", "version": "1.0.0", "description": "The command /handoff of understudy"}`
 
-// events are the events of the hooks that the daemon acts on.
-var events = []string{
-	hooks.SessionStart, hooks.UserPromptSubmit, hooks.Stop, hooks.StopFailure, hooks.SessionEnd, hooks.Notification,
-	hooks.PermissionRequest, hooks.PreCompact,
-}
-
 // settings returns the settings file of a launch; nil: it needs none.
 func settings(s runtimes.Spec) ([]byte, error) {
 	if len(s.SettingsJSON) > 0 || s.Binary == "" {
@@ -139,11 +132,7 @@ func settings(s runtimes.Spec) ([]byte, error) {
 	for _, path := range s.MayRead {
 		rule(path, "Read")
 	}
-	// Leave out the events that the installed version does not know: for such an event the CLI would open a dialog at
-	// its start.
-	known := hooks.KnownEvents(s.Version)
-	events := slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !slices.Contains(known, e) })
-	return hooks.LaunchSettings(s.Binary, events, allow, hooks.LaunchOptions{Exec: hooks.SupportsExecForm(s.Version), StatusLine: true})
+	return hooks.LaunchSettings(s.Binary, hooks.Events, allow)
 }
 
 func launchMode(mode string) string {

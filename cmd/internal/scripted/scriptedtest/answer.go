@@ -13,7 +13,7 @@ import (
 const notAllowed = "I was not allowed to do that."
 
 // answer plays the model's part of a turn.
-func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (scripted.Answer, error) {
+func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (string, error) {
 	b, d := s.inTurn(), readDirectives(prompt)
 	if s.opt.Print {
 		return s.printed(ctx, a, b, d, prompt)
@@ -26,15 +26,15 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 	text, err := s.act(ctx, a, b, d, prompt)
 	switch {
 	case err != nil:
-		return scripted.Answer{}, err
+		return "", err
 	case b.has("api-error"):
-		return scripted.Answer{}, &scripted.APIError{Kind: "rate_limit", Status: 429, Message: "API Error: 429 rate_limit_error: this request would exceed your rate limit"}
+		return "", &scripted.APIError{Kind: "rate_limit", Status: 429, Message: "API Error: 429 rate_limit_error: this request would exceed your rate limit"}
 	case b.has("malformed"):
-		return scripted.Answer{}, &scripted.APIError{Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"}
+		return "", &scripted.APIError{Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"}
 	case b.has("usage-limit"):
-		return scripted.Answer{}, usageLimit(b)
+		return "", usageLimit(b)
 	}
-	return scripted.Answer{Blocks: []string{text}}, nil
+	return text, nil
 }
 
 // usageLimit is the refusal of a request because of a usage limit.

@@ -10,22 +10,22 @@ import (
 )
 
 // printed returns the answer of print mode.
-func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d directives, prompt string) (scripted.Answer, error) {
+func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d directives, prompt string) (string, error) {
 	if b.has("fork-hang") {
 		if err := s.leaveTrace(); err != nil {
-			return scripted.Answer{}, err
+			return "", err
 		}
 		<-ctx.Done()
 	}
 	if err := sleep(ctx, b.duration("think", scripted.ThinkTime)); err != nil {
-		return scripted.Answer{}, err
+		return "", err
 	}
 	text := d.say
 	if text == "" {
 		a.Memory.Decisions = append(a.Memory.Decisions, d.decisions...)
 		text, _ = a.Reply(ctx, prompt) // the answer of print mode uses no tools
 	}
-	return scripted.Answer{Blocks: []string{text}}, nil
+	return text, nil
 }
 
 // leaveTrace writes the id of this process to the file that SCRIPTED_AGENT_PIDFILE names. The file appears only when it is complete.
