@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -46,13 +45,9 @@ func TestKnownEvents(t *testing.T) {
 		"2.1.x":                core,
 		"-1.2.3":               core,
 	} {
-		if got := KnownEvents(version); !slices.Equal(got, want) {
-			t.Errorf("KnownEvents(%q) = %v, want %v", version, got, want)
-		}
+		equal(t, "KnownEvents("+version+")", KnownEvents(version), want)
 	}
 	for version, want := range map[string]bool{"2.1.138": false, "2.1.139 (Claude Code)": true, "": false} {
-		if got := SupportsExecForm(version); got != want {
-			t.Errorf("SupportsExecForm(%q) = %v", version, got)
-		}
+		equal(t, "SupportsExecForm("+version+")", SupportsExecForm(version), want)
 	}
 }

@@ -24,8 +24,6 @@ func TestNewPersonaIsWhatItsDescriptionSays(t *testing.T) {
 		if p, err = Parse("data-engineer-leo-1", []byte(old)); err != nil || strings.Contains(p.Skill, "Say here") || description != "" && !strings.Contains(p.Skill, want) {
 			t.Errorf("%q, of an earlier release: %v\n%s", description, err, p.Skill)
 		}
-		if p.SkillFile != old {
-			t.Error("the file that a person edits is changed")
-		}
+		equal(t, "the file that a person edits is changed", p.SkillFile, old)
 	}
 }
