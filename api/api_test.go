@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -100,9 +99,7 @@ func TestScreen(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	a := h.agent(nil)
 	h.tmux.SetScreen(a.Ref(), "\x1b[1;31mred\x1b[0m & <b>")
-	if got := must(h.client.Screen(ctx, a.ID, "html"))(t); got != `<pre class="screen"><span class="bold f1">red</span> &amp; &lt;b&gt;</pre>`+"\n" {
-		t.Errorf("as HTML: %q", got)
-	}
+	equal(t, "as HTML", must(h.client.Screen(ctx, a.ID, "html"))(t), `<pre class="screen"><span class="bold f1">red</span> &amp; &lt;b&gt;</pre>`+"\n")
 	h.tmux.SetScreen(a.Ref(), "plain & <b>")
 	text := h.mainDoor().do("GET", at("agents", a.ID, "/screen"), "")
 	if string(text.body) != "plain & <b>" || text.header.Get("Content-Type") != "text/plain; charset=utf-8" {
@@ -303,15 +300,9 @@ func TestHooks(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	h, ctx := buildOnPostgres(t, nil), t.Context()
-	if got := must(h.client.Health(ctx))(t); got != (Health{"ok", "1.2.3"}) {
-		t.Errorf("health: %+v", got)
-	}
-	if got := must(h.client.Ready(ctx))(t); got != (Health{"ready", "1.2.3"}) {
-		t.Errorf("ready: %+v", got)
-	}
-	if got := h.mainDoor().do("GET", "/api/openapi.yaml", ""); !bytes.Equal(got.body, openAPI) {
-		t.Errorf("description: %d %.100q", got.status, got.body)
-	}
+	equal(t, "health", must(h.client.Health(ctx))(t), Health{"ok", "1.2.3"})
+	equal(t, "ready", must(h.client.Ready(ctx))(t), Health{"ready", "1.2.3"})
+	equal(t, "description", h.mainDoor().do("GET", "/api/openapi.yaml", "").body, openAPI)
 	h.tmux.Fail(context.DeadlineExceeded)
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without tmux", 503, "tmux_unavailable")
 	h.tmux.Fail(nil)

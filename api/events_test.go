@@ -319,9 +319,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 		}
 		s.close()
 	}
-	if n := h.server.subscribers.Load(); n != 0 {
-		t.Errorf("%d readers are left", n)
-	}
+	equal(t, "readers are left", h.server.subscribers.Load(), int64(0))
 	tmuxtest.Eventually(t, "no goroutine of a stream is left", func() bool {
 		all := make([]byte, 8<<20)
 		all = all[:runtime.Stack(all, true)]
@@ -493,7 +491,5 @@ func TestStreamWriterWaitsForMore(t *testing.T) {
 	w.expect(2)
 	fmt.Fprint(w, strings.Repeat("x", writeAtOnce))
 	w.Flush()
-	if under.got.Len() != 2+writeAtOnce {
-		t.Errorf("%d bytes were written", under.got.Len())
-	}
+	equal(t, "bytes were written", under.got.Len(), 2+writeAtOnce)
 }

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+
 	"go.uber.org/goleak"
 
 	"github.com/understudyd/understudy/daemon"
@@ -409,3 +411,5 @@ func refused[T any](_ T, err error) func(t testing.TB, kind daemon.Kind, code, s
 		wantError(t, err, kind, code, sentence)
 	}
 }
+
+var equal = wardentest.Equal

@@ -39,9 +39,7 @@ func everyRoute(h *fixture, do func(r route, path string)) {
 // unchanged checks that bad input to a route did not make the daemon type or store anything.
 func unchanged(h *fixture, what string, before int64) {
 	h.t.Helper()
-	if after := must(h.store.LastEventID(h.t.Context()))(h.t); after != before {
-		h.t.Errorf("%s added an event to the log", what)
-	}
+	equal(h.t, what+" added an event to the log", must(h.store.LastEventID(h.t.Context()))(h.t), before)
 }
 
 func TestBadIDs(t *testing.T) {

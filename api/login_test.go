@@ -368,9 +368,7 @@ func TestBrowserNames(t *testing.T) {
 		"curl/8 \x1b[31m": "another browser",
 		"":                "another browser",
 	} {
-		if got := browserName(header); got != want {
-			t.Errorf("%q: %q, want %q", header, got, want)
-		}
+		equal(t, header, browserName(header), want)
 	}
 }
 

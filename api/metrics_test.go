@@ -285,7 +285,5 @@ func TestMetricsWithoutDatabase(t *testing.T) {
 			}
 		}
 	}
-	if got[`understudy_database_connections{state="acquired"}`] != 2 {
-		t.Error("the figures of the pool need no database")
-	}
+	equal(t, "the figures of the pool need no database", got[`understudy_database_connections{state="acquired"}`], float64(2))
 }

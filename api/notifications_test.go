@@ -29,9 +29,7 @@ func TestPreferences(t *testing.T) {
 	no := false
 	wants("at first", must(h.client.NotificationPreferences(t.Context()))(t), true, true, false)
 	wants("without a field", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{}))(t), true, true, true)
-	if n := changes(); n != 0 {
-		t.Errorf("%d events of changes that changed nothing", n)
-	}
+	equal(t, "events of changes that changed nothing", changes(), 0)
 	wants("waiting off", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Waiting: &no}))(t), false, true, true)
 	wants("completed off", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Completed: &no}))(t), false, false, true)
 	wants("read again", must(h.client.NotificationPreferences(t.Context()))(t), false, false, true)
@@ -41,9 +39,7 @@ func TestPreferences(t *testing.T) {
 	whole := strings.Replace(string(door.do("GET", path, "").body), `"waiting":false`, `"waiting":true`, 1)
 	door.ok("PUT", path, whole)
 	wants("sent back", must(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
-	if n := changes(); n != 3 {
-		t.Errorf("%d events of 3 changes", n)
-	}
+	equal(t, "events of 3 changes", changes(), 3)
 	for body, code := range map[string]string{
 		`{"errors":false}`:                 `"errors_always"`,
 		`{"errors":false,"waiting":false}`: `"errors_always"`,

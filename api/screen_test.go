@@ -55,9 +55,7 @@ func TestScreenHTML(t *testing.T) {
 		"\x0elqqk\x0flq":                          "┌──┐lq",
 		"漢字 é 👩‍💻":                                "漢字 é 👩‍💻",
 	} {
-		if got := screenHTML(in); got != want {
-			t.Errorf("%q:\n got %s\nwant %s", in, got, want)
-		}
+		equal(t, in, screenHTML(in), want)
 	}
 }
 

@@ -133,9 +133,7 @@ func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 		for what, got := range map[string]daemon.AgentState{
 			"another launch": send(event, "foreign", own.PID), "another process": send(event, "secret", os.Getppid()), "no process": send(event, "secret", 0),
 		} {
-			if got != daemon.Idle {
-				t.Errorf("%s of %s made it %s", event, what, got)
-			}
+			equal(t, event+" of "+what+" made it", got, daemon.Idle)
 		}
 	}
 	wantEqual(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)

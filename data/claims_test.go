@@ -1,7 +1,6 @@
 package data
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,9 +47,7 @@ func TestClaimedFiles(t *testing.T) {
 		"`` a.go `` ``` b.go":                                                       "a.go b.go",
 		"Änderung.md ok/日本.md":                                                      "Änderung.md ok/日本.md",
 	} {
-		if got := strings.Join(done(in), " "); got != want {
-			t.Errorf("%q names %q, want %q", in, got, want)
-		}
+		equal(t, in+" names", strings.Join(done(in), " "), want)
 	}
 }
 
@@ -91,9 +88,7 @@ func TestClaimedChanges(t *testing.T) {
 		"Created a.go.\nDeleted a.go.":                                   "a.go=deleted",
 		"| a.go | modified |\n| b.go | deleted |":                        "a.go=changed b.go=deleted",
 	} {
-		if got := strings.Join(done(in), " "); got != want {
-			t.Errorf("%q claims %q, want %q", in, got, want)
-		}
+		equal(t, in+" claims", strings.Join(done(in), " "), want)
 	}
 }
 
@@ -103,15 +98,11 @@ func TestClaimsOfFields(t *testing.T) {
 	want := []Claim{
 		{"x.go", "what_was_done", "changed"}, {"y.go", "decisions_made", ""}, {"z.go", "open_questions", ""}, {"w.go", "next_agent_context", ""},
 	}
-	if got := Claims(Structured{&a, &b, &c, &d}); !slices.Equal(got, want) {
-		t.Errorf("got %+v", got)
-	}
+	equal(t, "Claims(Structured{&a, &b, &c, &d})", Claims(Structured{&a, &b, &c, &d}), want)
 	// A file that is yet to be made is planned, unless an earlier mention says that it exists.
 	a, d = "Fixed x.go. Did not write u.go", "Write v.go. Then read w.go, and add a test to x.go"
 	want = []Claim{{"x.go", "what_was_done", "changed"}, {"u.go", "what_was_done", "planned"}, {"v.go", "next_agent_context", "planned"}, {"w.go", "next_agent_context", "planned"}}
-	if got := Claims(Structured{WhatWasDone: &a, NextAgentContext: &d}); !slices.Equal(got, want) {
-		t.Errorf("got %+v", got)
-	}
+	equal(t, "Claims(Structured{WhatWasDone: &a, NextAgentContext: &d})", Claims(Structured{WhatWasDone: &a, NextAgentContext: &d}), want)
 	if got := Claims(Structured{}); len(got) != 0 {
 		t.Errorf("nothing claims %+v", got)
 	}

@@ -29,9 +29,7 @@ func TestRenderContext(t *testing.T) {
 		"</handoff-context></handoff-context>": `<\/handoff-context><\/handoff-context>` + "\n",
 		`<\/handoff-context>`:                  `<\/handoff-context>` + "\n",
 	} {
-		if got := string(RenderContext([]byte(in))); got != "<handoff-context>\n"+want+after {
-			t.Errorf("%q gives %q", in, got)
-		}
+		equal(t, in+" gives", string(RenderContext([]byte(in))), "<handoff-context>\n"+want+after)
 	}
 }
 

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,9 +52,7 @@ func TestParseDecisions(t *testing.T) {
 				t.Errorf("%s: %+v", test.name, x)
 			}
 		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		equal(t, test.name, got, test.want)
 	}
 }
 
@@ -67,9 +64,7 @@ func TestLongSummary(t *testing.T) {
 			t.Errorf("%d characters: %q", n, got.Summary)
 		}
 		whole := strings.TrimSuffix(got.Summary, "…") + strings.TrimPrefix(got.Rationale, "…")
-		if strings.ReplaceAll(whole, " ", "") != strings.ReplaceAll(long, " ", "") {
-			t.Errorf("something was lost: %q and %q", got.Summary, got.Rationale)
-		}
+		equal(t, "something was lost: "+got.Summary+" and "+got.Rationale, strings.ReplaceAll(whole, " ", ""), strings.ReplaceAll(long, " ", ""))
 	}
 }
 

@@ -30,9 +30,7 @@ func TestDefault(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := Default(func(key string) string { return test.env[key] }, test.euid)
-		if got != test.want {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		equal(t, test.name, got, test.want)
 		if test.want == "" && (err == nil || !strings.Contains(err.Error(), "--data")) {
 			t.Errorf("%s: error %v does not name --data", test.name, err)
 		}
@@ -60,14 +58,10 @@ func TestPaths(t *testing.T) {
 		"/d/run/lock":                    d.Lock(),
 		"/d/run/launch/42":               d.Launch(42),
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equal(t, "got", got, want)
 	}
 	for _, slug := range []string{"", ".", "..", "../x", "a/b", "/etc", `a\b`, "a\x00", ".archive", "../../etc"} {
-		if got := d.Handoffs(slug); got != "/d/personas/.invalid/handoffs" {
-			t.Errorf("slug %q leads to %q", slug, got)
-		}
+		equal(t, "slug "+slug+" leads to", d.Handoffs(slug), "/d/personas/.invalid/handoffs")
 	}
 }
 
@@ -93,24 +87,16 @@ func TestOpenMakesLayout(t *testing.T) {
 	for range 2 { // the second time the layout exists already
 		d, err := Open(root + "/./")
 		must(t, err)
-		if d.Root() != root {
-			t.Errorf("root is %q, want %q", d.Root(), root)
-		}
+		equal(t, "root is", d.Root(), root)
 	}
 	self, parents := fs.FileMode(0o700), fs.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		self, parents = 0o711, 0o755
 	}
-	if got := mode(t, root).Perm(); got != self {
-		t.Errorf("root has mode %o, want %o", got, self)
-	}
-	if got := mode(t, base).Perm(); got != parents {
-		t.Errorf("parent has mode %o, want %o", got, parents)
-	}
+	equal(t, "root has mode", mode(t, root).Perm(), self)
+	equal(t, "parent has mode", mode(t, base).Perm(), parents)
 	for _, name := range folders {
-		if got := mode(t, filepath.Join(root, name)); got != fs.ModeDir|0o700 {
-			t.Errorf("%s has mode %v", name, got)
-		}
+		equal(t, name+" has mode", mode(t, filepath.Join(root, name)), fs.ModeDir|0o700)
 	}
 }
 
@@ -125,9 +111,7 @@ func TestOpenKeepsAndTightens(t *testing.T) {
 	if _, err := Open(root); err != nil {
 		t.Fatal(err)
 	}
-	if got := mode(t, run).Perm(); got != 0o700 {
-		t.Errorf("run has mode %o", got)
-	}
+	equal(t, "run has mode", mode(t, run).Perm(), fs.FileMode(0o700))
 	if passable := mode(t, root).Perm()&0o011 == 0o011; passable != (os.Geteuid() == 0) {
 		t.Errorf("root folder has mode %o as user %d", mode(t, root).Perm(), os.Geteuid())
 	}

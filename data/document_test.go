@@ -23,13 +23,9 @@ func TestHandoffName(t *testing.T) {
 		7:         "20250228T230203-00000007.md",
 		123456789: "20250228T230203-123456789.md",
 	} {
-		if got := HandoffName(at, id); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equal(t, "HandoffName(at, id)", HandoffName(at, id), want)
 	}
-	if got := ContextPath("/h/x.md"); got != "/h/x.context.md" {
-		t.Errorf("context path is %q", got)
-	}
+	equal(t, "context path is", ContextPath("/h/x.md"), "/h/x.context.md")
 }
 
 func TestReadDocument(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 )
@@ -24,9 +23,7 @@ func names(t *testing.T, dir string) []string {
 
 func wantNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	if got := names(t, dir); !slices.Equal(got, want) {
-		t.Errorf("%s holds %q, want %q", dir, got, want)
-	}
+	equal(t, dir+" holds", names(t, dir), want)
 }
 
 func wantText(t *testing.T, path, want string) {
@@ -44,9 +41,7 @@ func TestWriteFile(t *testing.T) {
 		want := []byte(perm.String())
 		must(t, WriteFile(path, want, perm))
 		wantText(t, path, string(want))
-		if got := mode(t, path); got != perm {
-			t.Errorf("mode is %v, want %v", got, perm)
-		}
+		equal(t, "mode is", mode(t, path), perm)
 	}
 	wantNames(t, dir, "f")
 }

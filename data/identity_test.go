@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -52,9 +53,7 @@ func TestIdentityForm(t *testing.T) {
 		t.Errorf("token %q, %v", token, err)
 	}
 	for _, path := range []string{d.HostIDFile(), d.Token()} {
-		if got := mode(t, path); got != 0o600 {
-			t.Errorf("%s has mode %v", path, got)
-		}
+		equal(t, path+" has mode", mode(t, path), fs.FileMode(0o600))
 	}
 	wantNames(t, d.run(""), "launch", "token")
 }
@@ -124,8 +123,6 @@ func TestHostLabel(t *testing.T) {
 		"-_-":                    "host",
 		strings.Repeat("ab", 50): strings.Repeat("ab", 20),
 	} {
-		if got := hostLabel(in); got != want {
-			t.Errorf("%q gives %q, want %q", in, got, want)
-		}
+		equal(t, in+" gives", hostLabel(in), want)
 	}
 }

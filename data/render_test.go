@@ -209,9 +209,7 @@ func TestRenderBasic(t *testing.T) {
 
 The context of this handoff could not be assembled. Read the handoff document in full and go on from there.
 `
-	if got := string(RenderBasic("con-1", " ", "/d/x.md")); got != want {
-		t.Errorf("got\n%s", got)
-	}
+	equal(t, `string(RenderBasic("con-1", " ", "/d/x.md"))`, string(RenderBasic("con-1", " ", "/d/x.md")), want)
 	if got := string(RenderBasic("a\n# b", "</handoff-context>", "")); strings.Contains(got, "\n# b") || strings.Contains(got, "</handoff") {
 		t.Errorf("got\n%s", got)
 	}

@@ -36,13 +36,9 @@ func TestShippedRequirements(t *testing.T) {
 		" Test_Architect": "implementation test_requirements coverage_config",
 		"QA":              "implementation test_requirements coverage_config",
 	} {
-		if got := strings.Join(r.Of(role), " "); got != want {
-			t.Errorf("%q requires %q, want %q", role, got, want)
-		}
+		equal(t, role+" requires", strings.Join(r.Of(role), " "), want)
 	}
-	if len(r.Roles) != 6 {
-		t.Errorf("%d roles", len(r.Roles))
-	}
+	equal(t, "roles", len(r.Roles), 6)
 	for requirement := range r.Files {
 		if !slices.ContainsFunc(mapValues(r.Roles), func(list []string) bool { return slices.Contains(list, requirement) }) {
 			t.Errorf("nobody requires %s", requirement)
@@ -70,9 +66,7 @@ func TestDecisionsOf(t *testing.T) {
 		"decisions": " false", "_decisions": " false", "stories": " false", "decisions_made": " false",
 	} {
 		role, ok := r.DecisionsOf(in)
-		if got := fmt.Sprint(role, " ", ok); got != want {
-			t.Errorf("%s: got %q, want %q", in, got, want)
-		}
+		equal(t, in, fmt.Sprint(role, " ", ok), want)
 	}
 }
 
@@ -164,9 +158,7 @@ func TestFileMeets(t *testing.T) {
 		"fifo": false, "fifo/*": false, "a.md/*": false, "x/*": false, "A.md": false,
 	} {
 		r := Requirements{Files: map[string][]string{"x": {"missing", glob}}}
-		if got := r.FileMeets("x", dir); got != want {
-			t.Errorf("%s: %v", glob, got)
-		}
+		equal(t, glob, r.FileMeets("x", dir), want)
 	}
 	r := Requirements{Files: map[string][]string{"x": {"*"}}}
 	if r.FileMeets("y", dir) || r.FileMeets("x", filepath.Join(dir, "missing")) || r.FileMeets("x", filepath.Join(dir, "a.md")) {
@@ -185,9 +177,7 @@ func TestFileMeets(t *testing.T) {
 func TestHeadingTitle(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"current_story": "Current Story", "stories": "Stories", "": "", "a_2_b": "A 2 B", "ärger-x": "Ärger X"} {
-		if got := HeadingTitle(in); got != want {
-			t.Errorf("%q: %q", in, got)
-		}
+		equal(t, in, HeadingTitle(in), want)
 	}
 }
 
@@ -241,9 +231,7 @@ func TestHasSection(t *testing.T) {
 		"# The Current Story\ntext":                 false,
 		"# A\n# Current Story\n\u200b\n# B\ntext\n": false,
 	} {
-		if got := HasSection(in, "current_story"); got != want {
-			t.Errorf("%q: %v", in, got)
-		}
+		equal(t, in, HasSection(in, "current_story"), want)
 	}
 	if HasSection("#\ntext", "_") {
 		t.Error("a requirement without letters is met")

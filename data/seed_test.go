@@ -33,9 +33,7 @@ func seeded(t *testing.T, d Dir) []string {
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	if got := seeded(t, d); !slices.Equal(got, shippedSlugs) {
-		t.Errorf("added %q", got)
-	}
+	equal(t, "added", seeded(t, d), shippedSlugs)
 	for _, slug := range shippedSlugs {
 		for name, want := range map[string]fs.FileMode{
 			"":              fs.ModeDir | 0o700,
@@ -43,9 +41,7 @@ func TestSeed(t *testing.T) {
 			"skill.md":      0o600,
 			"experience.md": 0o600,
 		} {
-			if got := mode(t, filepath.Join(d.Persona(slug), name)); got != want {
-				t.Errorf("%s/%s has mode %v, want %v", slug, name, got, want)
-			}
+			equal(t, slug+"/"+name+" has mode", mode(t, filepath.Join(d.Persona(slug), name)), want)
 		}
 		b, err := os.ReadFile(filepath.Join(d.Persona(slug), "skill.md"))
 		must(t, err)
@@ -55,9 +51,7 @@ func TestSeed(t *testing.T) {
 	}
 	wantNames(t, d.Personas(), shippedSlugs...)
 	wantText(t, d.Requirements(), string(shippedRequirements))
-	if got := mode(t, d.Requirements()); got != 0o600 {
-		t.Errorf("requirements have mode %v", got)
-	}
+	equal(t, "requirements have mode", mode(t, d.Requirements()), fs.FileMode(0o600))
 	if got := seeded(t, d); len(got) != 0 {
 		t.Errorf("added %q the second time", got)
 	}
@@ -75,9 +69,7 @@ func TestSeedLeavesAlone(t *testing.T) {
 		os.MkdirAll(filepath.Join(stage, "handoffs"), 0o700), os.WriteFile(filepath.Join(stage, "skill.md"), []byte("half"), 0o600),
 	)
 	must(t, err)
-	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1", "reviewer-ada-1")) {
-		t.Errorf("added %q", got)
-	}
+	equal(t, "added", seeded(t, d), without(shippedSlugs, "developer-con-1", "reviewer-ada-1"))
 	wantText(t, own, "mine")
 	wantText(t, d.Requirements(), "mine")
 	wantNames(t, filepath.Dir(own), "skill.md")
@@ -92,9 +84,7 @@ func TestSeedLeavesLinksAlone(t *testing.T) {
 	d := open(t)
 	target := filepath.Join(t.TempDir(), "elsewhere")
 	must(t, errors.Join(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())))
-	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1")) {
-		t.Errorf("added %q", got)
-	}
+	equal(t, "added", seeded(t, d), without(shippedSlugs, "developer-con-1"))
 	if _, err := os.Lstat(target); err == nil {
 		t.Error("something was made where the link leads")
 	}
@@ -107,9 +97,7 @@ func TestSeedTemplates(t *testing.T) {
 	seeded(t, d)
 	wantNames(t, d.Pipelines(), want...)
 	for _, name := range want {
-		if got := mode(t, filepath.Join(d.Pipelines(), name)); got != 0o600 {
-			t.Errorf("%s has mode %v", name, got)
-		}
+		equal(t, name+" has mode", mode(t, filepath.Join(d.Pipelines(), name)), fs.FileMode(0o600))
 	}
 
 	// A template that a user edited stays as it is, and one that a user deleted is not added again.

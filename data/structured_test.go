@@ -105,12 +105,8 @@ c
 		{"some", "x", Structured{&blank, nil, &c, &d}, "## Handoff from previous step (x)\n\n**Open questions**:\nc\n\n**Your task**: d"},
 		{"nothing", "x", Structured{}, "## Handoff from previous step (x)"},
 	} {
-		if got := test.s.Header(test.agent); got != test.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", test.name, got, test.want)
-		}
-		if got := test.s.Empty(); got != (test.name == "nothing") {
-			t.Errorf("%s: empty is %v", test.name, got)
-		}
+		equal(t, test.name, test.s.Header(test.agent), test.want)
+		equal(t, test.name+": empty is", test.s.Empty(), test.name == "nothing")
 	}
 	if !(Structured{DecisionsMade: &blank}).Empty() {
 		t.Error("a blank field counts")

@@ -20,9 +20,7 @@ func TestSubstance(t *testing.T) {
 		"before the heading": {"Here it is.\n\n# Handoff\n\nDone.\n", Substance{4, 1}},
 		"a fence":            {"# Handoff\n\n```sh\n# no heading\n```\n", Substance{3, 1}},
 	} {
-		if got := SubstanceOf(c.document); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		equal(t, name, SubstanceOf(c.document), c.want)
 	}
 }
 

@@ -74,9 +74,7 @@ func TestWeigh(t *testing.T) {
 		{"Earlier: changes requested", "changes requested", Unclear},
 		{"No changes requested before, changes requested now", "changes requested", Unclear},
 	} {
-		if got := Weigh(test.text, test.phrase); got != test.want {
-			t.Errorf("%q says %q: %d, want %d", test.text, test.phrase, got, test.want)
-		}
+		equal(t, test.text+" says "+test.phrase, Weigh(test.text, test.phrase), test.want)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"reflect"
 	"testing"
 	"time"
 
@@ -100,12 +99,7 @@ func terminate(t testing.TB, db *DB, name string) {
 	}
 }
 
-func equal(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s:\n got %+v\nwant %+v", what, got, want)
-	}
-}
+var equal = wardentest.Equal
 
 func TestOpenNamesTheFault(t *testing.T) {
 	t.Parallel()

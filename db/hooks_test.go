@@ -39,7 +39,5 @@ func TestHooksAreStoredForPeople(t *testing.T) {
 			t.Errorf("%.40q: not replayed", body)
 		}
 	}
-	if n := rowCount(t, db, "hook_events"); n != len(storetest.NastyJSON) {
-		t.Errorf("%d hooks", n)
-	}
+	equal(t, "hooks", rowCount(t, db, "hook_events"), len(storetest.NastyJSON))
 }

@@ -56,9 +56,7 @@ func TestListenTellsTheHostOfItsAgents(t *testing.T) {
 		}()}},
 	} {
 		commit(t, db, c)
-		if got := wait(t, "wake for a "+name, wakes); got != a.ID {
-			t.Errorf("%s: woken for %d, want %d", name, got, a.ID)
-		}
+		equal(t, name+": woken for", wait(t, "wake for a "+name, wakes), a.ID)
 	}
 	in := input("k")
 	in.PID, in.PIDStart = 5, 5

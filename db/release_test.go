@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -80,9 +81,7 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 		if done.Err != nil {
 			t.Fatalf("statement %d, %s: %v", i, s.Name, done.Err)
 		}
-		if done.CommandTag.String() != s.Tag {
-			t.Errorf("statement %d, %s: %s, and in the last release %s", i, s.Name, done.CommandTag, s.Tag)
-		}
+		equal(t, fmt.Sprint("statement ", i, ", ", s.Name, ": ", done.CommandTag, ", and in the last release"), done.CommandTag.String(), s.Tag)
 	}
 	// This tree's daemon must read what the last release's daemon wrote.
 	db := opened(t, Config{ConnString: url})

@@ -76,9 +76,7 @@ func TestCommandAnswered(t *testing.T) {
 	if out, complaint := hook(t, env, stopBody, "--socket", "/nowhere/run/hook.sock", "Stop"); out != answer || complaint != "" {
 		t.Errorf("by environment: %q, %q", out, complaint)
 	}
-	if left := drained(t, data); len(left) != 0 {
-		t.Errorf("%d spooled", len(left))
-	}
+	equal(t, "spooled", len(drained(t, data)), 0)
 }
 
 func TestCommandSilent(t *testing.T) {
@@ -172,9 +170,7 @@ func TestCommandSpools(t *testing.T) {
 	if strings.Join(keys[2:], " ") != strings.Join(sent, " ") {
 		t.Errorf("keys spooled %v, sent %v", keys[2:], sent)
 	}
-	if again := drained(t, data); len(again) != 0 {
-		t.Errorf("%d came twice", len(again))
-	}
+	equal(t, "came twice", len(drained(t, data)), 0)
 }
 
 func TestCommandRefused(t *testing.T) {
@@ -187,9 +183,7 @@ func TestCommandRefused(t *testing.T) {
 	if out != "" || !strings.Contains(complaint, "refused with status 400: Field x is wrong") {
 		t.Errorf("%q, %q", out, complaint)
 	}
-	if left := drained(t, data); len(left) != 0 {
-		t.Errorf("%d spooled", len(left))
-	}
+	equal(t, "spooled", len(drained(t, data)), 0)
 }
 
 func TestCommandPayloads(t *testing.T) {
@@ -219,9 +213,7 @@ func TestCommandPayloads(t *testing.T) {
 			continue
 		}
 		got := <-bodies
-		if got != c.want {
-			t.Errorf("%s: sent %.200s, want %.200s", name, got, c.want)
-		}
+		equal(t, name+": sent", got, c.want)
 		if _, err := Parse("Stop", []byte(got)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -261,12 +253,8 @@ func TestCommandSurvivesItsSurroundings(t *testing.T) {
 	data := daemon(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "answer") })
 	args := []string{"--data", data, "Stop"}
 	// The CLI has gone: the answer came but cannot be printed.
-	if code := Command(args, vars{}.get, strings.NewReader(stopBody), broken{}, broken{}); code != 0 {
-		t.Errorf("closed stdout: %d", code)
-	}
-	if left := drained(t, data); len(left) != 0 {
-		t.Errorf("an answered event was spooled")
-	}
+	equal(t, "closed stdout", Command(args, vars{}.get, strings.NewReader(stopBody), broken{}, broken{}), 0)
+	equal(t, "an answered event was spooled", len(drained(t, data)), 0)
 	var complaint bytes.Buffer
 	if code := Command(args, func(string) string { panic("boom") }, nil, io.Discard, &complaint); code != 0 || !strings.Contains(complaint.String(), "boom") {
 		t.Errorf("panic: %d, %s", code, &complaint)
@@ -282,9 +270,7 @@ func TestCommandStdinThatNeverEnds(t *testing.T) {
 	data := daemon(t, func(w http.ResponseWriter, r *http.Request) { t.Error("called") })
 	r, w := io.Pipe()
 	t.Cleanup(func() { _ = w.Close() })
-	if code := Command([]string{"--data", data, "session-end"}, vars{}.get, r, io.Discard, io.Discard); code != 0 {
-		t.Errorf("exits with %d", code)
-	}
+	equal(t, "exits with", Command([]string{"--data", data, "session-end"}, vars{}.get, r, io.Discard, io.Discard), 0)
 	got := drained(t, data)
 	if len(got) != 1 {
 		t.Fatalf("%d spooled", len(got))
@@ -330,29 +316,19 @@ func TestCommandProcess(t *testing.T) {
 		}
 		_ = w.Close()
 	}
-	if left := drained(t, data); len(left) != 0 {
-		t.Error("an answered event was spooled")
-	}
+	equal(t, "an answered event was spooled", len(drained(t, data)), 0)
 }
 
 func TestDefaultData(t *testing.T) {
 	t.Parallel()
 	get := func(env vars) string { s, _ := options{}.socketPath(env.get); return s }
-	if s := get(vars{"UNDERSTUDY_DATA": "/d"}); s != "/d/run/hook.sock" {
-		t.Errorf("UNDERSTUDY_DATA: %s", s)
-	}
+	equal(t, "UNDERSTUDY_DATA", get(vars{"UNDERSTUDY_DATA": "/d"}), "/d/run/hook.sock")
 	if os.Geteuid() == 0 {
-		if s := get(vars{"HOME": "/h", "XDG_DATA_HOME": "/x"}); s != "/var/lib/understudy/data/run/hook.sock" {
-			t.Errorf("root: %s", s)
-		}
+		equal(t, "root", get(vars{"HOME": "/h", "XDG_DATA_HOME": "/x"}), "/var/lib/understudy/data/run/hook.sock")
 		return
 	}
-	if s := get(vars{"HOME": "/h", "XDG_DATA_HOME": "/x"}); s != "/x/understudy/data/run/hook.sock" {
-		t.Errorf("XDG_DATA_HOME: %s", s)
-	}
-	if s := get(vars{"HOME": "/h", "XDG_DATA_HOME": "x"}); s != "/h/.local/share/understudy/data/run/hook.sock" {
-		t.Errorf("HOME: %s", s)
-	}
+	equal(t, "XDG_DATA_HOME", get(vars{"HOME": "/h", "XDG_DATA_HOME": "/x"}), "/x/understudy/data/run/hook.sock")
+	equal(t, "HOME", get(vars{"HOME": "/h", "XDG_DATA_HOME": "x"}), "/h/.local/share/understudy/data/run/hook.sock")
 	if _, err := (options{}).socketPath(vars{}.get); err == nil {
 		t.Error("no HOME: no error")
 	}

@@ -41,9 +41,7 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("Canonical(%q) = %q, %v; want %q, %v", c.in, got, ok, c.want, c.ok)
 		}
 	}
-	if len(names) != 33 {
-		t.Errorf("%d known events, want 33", len(names))
-	}
+	equal(t, "known events", len(names), 33)
 	for _, name := range names {
 		var kebab strings.Builder
 		for i, c := range name {

@@ -72,9 +72,7 @@ func TestSendSaysEverything(t *testing.T) {
 			"X-Agent-Pid": "42", "X-Agent-Start": "4711", "X-Boot-Id": "boot-1", "X-Hook-Key": "key-7", "X-Hook-At": "2023-11-14T22:13:20.000000007Z",
 			"Content-Type": "application/json",
 		} {
-			if got := r.Header.Get(name); got != want {
-				t.Errorf("%s: %q, want %q", name, got, want)
-			}
+			equal(t, name, r.Header.Get(name), want)
 		}
 		_, _ = io.WriteString(w, "answer")
 	})

@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"bytes"
 	"flag"
 	"os"
 	"testing"
@@ -26,9 +25,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	must(t, err)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (go test ./hooks -update writes it anew); got:\n%s", path, got)
-	}
+	equal(t, path+" differs (go test ./hooks -update writes it anew)", got, want)
 }
 
 // shortDir makes a directory whose sockets have paths of at most 107 bytes.
@@ -40,4 +37,4 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

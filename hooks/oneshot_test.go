@@ -41,7 +41,5 @@ func TestCommandOneShot(t *testing.T) {
 	if large.Len() > 0 {
 		t.Errorf("%d bytes of stdin were left: the CLI meets a closed pipe", large.Len())
 	}
-	if left := drained(t, away); len(left) != 0 {
-		t.Errorf("%d spooled", len(left))
-	}
+	equal(t, "spooled", len(drained(t, away)), 0)
 }

@@ -40,9 +40,7 @@ func TestShellWord(t *testing.T) {
 	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "for w in"+line.String()+`; do printf '%s\0' "$w"; done`).Output()
 	must(t, err)
-	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, want) {
-		t.Errorf("sh read %q, want %q", got, want)
-	}
+	equal(t, "sh read", strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), want)
 	if got, err := shellWords(line.String()); err != nil || !slices.Equal(got, want) {
 		t.Errorf("shellWords = %q, %v; want %q", got, err, want)
 	}

@@ -45,9 +45,7 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	wantEmpty(t, s, false)
 	files, err := s.files()
 	must(t, err)
-	if want := "01700000000000000001-key-1." + envelope(1).agent() + ".json"; files[0] != want {
-		t.Errorf("file %s, want %s", files[0], want)
-	}
+	equal(t, "file", files[0], "01700000000000000001-key-1."+envelope(1).agent()+".json")
 	info, err := os.Stat(filepath.Join(s.dir, files[0]))
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
@@ -162,13 +160,9 @@ func TestSpoolOneDrainAtATime(t *testing.T) {
 	}
 	wg.Wait()
 	for key, n := range seen {
-		if n != 1 {
-			t.Errorf("%s came %d times", key, n)
-		}
+		equal(t, key+" came … times", n, 1)
 	}
-	if len(seen) != 50 {
-		t.Errorf("%d of 50 came", len(seen))
-	}
+	equal(t, "came", len(seen), 50)
 	// A Drain that waits for its turn ends with its context.
 	put(t, s, envelope(1))
 	if _, err := s.turn(t.Context(), envelope(1).agent()); err != nil {

@@ -84,9 +84,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		if movable {
 			must(t, os.Rename(place, filepath.Join(s.dir, name)))
 		}
-		if got := keys(t, s); !slices.Equal(got, []string{"key-2"}) {
-			t.Errorf("movable %t: mended, and drained %v", movable, got)
-		}
+		equal(t, fmt.Sprint("movable ", movable, ": mended, and drained"), keys(t, s), []string{"key-2"})
 	}
 }
 

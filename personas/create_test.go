@@ -34,9 +34,7 @@ func TestCreate(t *testing.T) {
 		if p.Problem != "" || p.N != 1 || p.Description != test.wantDescription || !strings.Contains(p.Skill, test.wantSkill) || p.Experience != "" {
 			t.Errorf("%s: got %+v", test.name, p)
 		}
-		if got := slugs(s); got != p.Slug {
-			t.Errorf("%s: list is %s", test.name, got)
-		}
+		equal(t, test.name+": list is", slugs(s), p.Slug)
 		entries, err := os.ReadDir(p.Dir)
 		if err != nil || fmt.Sprint(entries) != "[- experience.md d handoffs/ - skill.md]" {
 			t.Errorf("%s: folder holds %v, %v", test.name, entries, err)
@@ -134,9 +132,7 @@ func TestArchive(t *testing.T) {
 	if err != nil || !p.Archived || p.Handoffs != 1 || p.Dir != filepath.Join(root, ".archive/dev-con-2") {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if got := slugs(s); got != "dev-bob-1, dev-con-2 (archived)" {
-		t.Errorf("list is %s", got)
-	}
+	equal(t, "list is", slugs(s), "dev-bob-1, dev-con-2 (archived)")
 	if p, err := s.Create(t.Context(), New{Role: "dev", Name: "con"}); err != nil || p.N != 3 {
 		t.Errorf("the next is %d, %v; want 3", p.N, err)
 	}
@@ -175,7 +171,5 @@ func testArchiveLink(t *testing.T, root, link, outside string) {
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
 		t.Errorf("outside holds %v, %v", entries, err)
 	}
-	if got := slugs(s); got != "dev-con-1" {
-		t.Errorf("list is %s", got)
-	}
+	equal(t, "list is", slugs(s), "dev-con-1")
 }

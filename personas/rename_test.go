@@ -34,9 +34,7 @@ func TestRename(t *testing.T) {
 	if _, err := s.Get(first.Slug); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the old slug is still there: %v", err)
 	}
-	if now := s.Renamed(first.Slug); now != p.Slug {
-		t.Errorf("%s is called %q now", first.Slug, now)
-	}
+	equal(t, first.Slug+" is called … now", s.Renamed(first.Slug), p.Slug)
 	again, err := s.Create(t.Context(), New{Role: "developer", Name: "mia"})
 	if err != nil || again.Slug != "developer-mia-2" {
 		t.Errorf("the next of that name is %s, %v: want another number than the one that was used", again.Slug, err)

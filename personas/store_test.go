@@ -29,7 +29,7 @@ func put(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal
 
 func openStore(t *testing.T, root string) *Store {
 	t.Helper()
@@ -83,9 +83,7 @@ func TestListAndGet(t *testing.T) {
 		"README.md":                                                    "x",
 	})
 	s := openStore(t, root)
-	if got := slugs(s); got != "developer-con-1, developer-con-2, architect-eve-1 (archived)" {
-		t.Errorf("list is %s", got)
-	}
+	equal(t, "list is", slugs(s), "developer-con-1, developer-con-2, architect-eve-1 (archived)")
 	for _, listed := range s.List() {
 		got, err := s.Get(listed.Slug)
 		if err != nil || got != listed {
@@ -101,9 +99,7 @@ func TestListAndGet(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	s.List()[0].Slug = "changed"
-	if s.List()[0].Slug != "developer-con-1" {
-		t.Error("the snapshot can be modified")
-	}
+	equal(t, "the snapshot can be modified", s.List()[0].Slug, "developer-con-1")
 	select {
 	case <-s.Changed():
 		t.Error("the first state was announced as a change")
@@ -214,9 +210,7 @@ func TestProblems(t *testing.T) {
 			if strings.Contains(p.Skill+p.SkillFile+p.Experience, "secret") {
 				t.Error("what is outside was read")
 			}
-			if good := s.List()[1]; good.Problem != "" {
-				t.Errorf("the good one has the problem %s", good.Problem)
-			}
+			equal(t, "the good one has the problem", s.List()[1].Problem, "")
 		})
 	}
 }

@@ -150,9 +150,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 	} {
 		got, err := templateFile("t.yaml").parse([]byte(in))
 		wantProblem(t, in, err, "t.yaml:"+want)
-		if !reflect.DeepEqual(got, parsedTemplate{}) {
-			t.Errorf("%q gives an error and %+v", in, got)
-		}
+		equal(t, in+" gives an error and", got, parsedTemplate{})
 	}
 }
 

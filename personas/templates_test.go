@@ -66,9 +66,7 @@ func TestTemplates(t *testing.T) {
 	must(t, os.Remove(filepath.Join(root, "in.yaml")))
 	must(t, os.Symlink("sub/x.yaml", filepath.Join(root, "in.yaml")))
 	all := openTemplates(t, root)
-	if got := shown(all.List()); got != "ape:dev broken:! sub:dev zebra:dev,qa" {
-		t.Errorf("list is %s", got)
-	}
+	equal(t, "list is", shown(all.List()), "ape:dev broken:! sub:dev zebra:dev,qa")
 	got, err := all.Get("zebra")
 	want := Template{Name: "zebra", Steps: []TemplateStep{{Agent: "dev", Next: []Rule{}}, {Agent: "qa", Next: []Rule{}}}, File: filepath.Join(root, "b.yaml")}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -89,9 +87,7 @@ func TestTemplates(t *testing.T) {
 	got.Steps[0].Agent = "changed"
 	list := all.List()
 	list[3].Name, list[3].Steps[0].Agent = "changed", "changed"
-	if got := shown(all.List()); got != "ape:dev broken:! sub:dev zebra:dev,qa" {
-		t.Errorf("list is %s after a caller's change", got)
-	}
+	equal(t, "list is … after a caller's change", shown(all.List()), "ape:dev broken:! sub:dev zebra:dev,qa")
 	if all.List()[1].Steps == nil {
 		t.Error("without steps the list of steps is null")
 	}
@@ -136,9 +132,7 @@ func TestTemplateFiles(t *testing.T) {
 		})
 	}
 	root := folder(t, map[string]string{"a.yaml": plainTemplate + "#" + strings.Repeat("x", maxFile-len(plainTemplate)-1)})
-	if got := shown(openTemplates(t, root).List()); got != "x:developer" {
-		t.Errorf("the largest file gives %s", got)
-	}
+	equal(t, "the largest file gives", shown(openTemplates(t, root).List()), "x:developer")
 	if _, err := OpenTemplates(filepath.Join(root, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
 	}
@@ -197,16 +191,12 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 				}
 			}
 			must(t, all.rescan(func(string) {}))
-			if got := shown(all.List()); got != state.want {
-				t.Errorf("%s, %d: list is %s, want %s", name, i, got, state.want)
-			}
+			equal(t, fmt.Sprint(name, ", ", i, ": list is"), shown(all.List()), state.want)
 		}
 	}
 	root := folder(t, map[string]string{"a.yaml": templateOf("x", "dev"), "b.yaml": "\n" + templateOf("x", "qa"), "x.yaml": broken})
 	all := openTemplates(t, root)
-	if got := all.List()[0].Problem; got != "b.yaml:2: the name x is that of a.yaml: give one of them another" {
-		t.Errorf("problem %q", got)
-	}
+	equal(t, "problem", all.List()[0].Problem, "b.yaml:2: the name x is that of a.yaml: give one of them another")
 	if got, err := all.Get("x"); err != nil || got.Steps[0].Agent != "dev" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -247,7 +237,5 @@ func TestShippedTemplates(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(gates, ", "); got != "full_feature 4 developer 30m0s" {
-		t.Errorf("approvals: %s", got)
-	}
+	equal(t, "approvals", strings.Join(gates, ", "), "full_feature 4 developer 30m0s")
 }

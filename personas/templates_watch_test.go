@@ -3,6 +3,7 @@ package personas
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -172,12 +173,8 @@ func TestAPassingProblemIsNotReported(t *testing.T) {
 	} {
 		tm.snapshot = []Template{{File: "/p/a.yaml", Problem: scan.problem}}
 		tm.tell(r, begin.Add(scan.at))
-		if got := strings.Join(reported, " "); got != scan.want {
-			t.Errorf("scan %d: reported %q, want %q", i, got, scan.want)
-		}
-		if waits := r.again() > 0; waits != (scan.problem != "" && !strings.HasSuffix(scan.want, scan.problem)) {
-			t.Errorf("scan %d: another scan is asked for: %t", i, waits)
-		}
+		equal(t, fmt.Sprint("scan ", i, ": reported"), strings.Join(reported, " "), scan.want)
+		equal(t, fmt.Sprint("scan ", i, ": another scan is asked for"), r.again() > 0, scan.problem != "" && !strings.HasSuffix(scan.want, scan.problem))
 	}
 	tm.snapshot = nil
 	if tm.tell(r, begin.Add(7*reportAfter)); len(r.told)+len(r.found) != 0 {
@@ -215,9 +212,7 @@ func TestTemplatesReloadOnMode(t *testing.T) {
 		"/p/.a.yaml": false, "/p/#a.yaml#": false, "/p/.shipped": false, "/p/a.md": false,
 	} {
 		for _, op := range []fsnotify.Op{fsnotify.Write, fsnotify.Chmod} {
-			if got := r.relevant(fsnotify.Event{Name: name, Op: op}); got != want {
-				t.Errorf("%s %s: %v, want %v", op, name, got, want)
-			}
+			equal(t, fmt.Sprint(op, " ", name), r.relevant(fsnotify.Event{Name: name, Op: op}), want)
 		}
 	}
 }

@@ -294,9 +294,7 @@ func TestRelevant(t *testing.T) {
 		"/p/a-b-1/.skill.md.swp": false, "/p/a-b-1/skill.md~": false, "/p/a-b-1/.#skill.md": false, "/p/a-b-1/#skill.md#": false,
 		"/p/a-b-1/sedXyz": false, "/p/a-b-1/4913": false, "/p/a-b-1/handoffs/.x.md": false, "/p/a-b-1/.skill.md.X.tmp": false,
 	} {
-		if got := s.relevant(fsnotify.Event{Name: name, Op: fsnotify.Write}); got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
-		}
+		equal(t, name, s.relevant(fsnotify.Event{Name: name, Op: fsnotify.Write}), want)
 		if s.relevant(fsnotify.Event{Name: name, Op: fsnotify.Chmod}) {
 			t.Errorf("%s: a mode change counts", name)
 		}

@@ -80,9 +80,7 @@ func TestSay(t *testing.T) {
 		return strings.TrimSuffix(command(t, pane.Socket, "display-message", "-p", "-t", pane.Pane, "#{"+tmux.SaysOption+"}"), "\n")
 	}
 	must(t, s.Say(t.Context(), pane, 8, "agent 8 goes on: attach #(id);"))
-	if got := says(); got != "agent 8 goes on: attach ##(id);" {
-		t.Errorf("the pane says %q", got)
-	}
+	equal(t, "the pane says", says(), "agent 8 goes on: attach ##(id);")
 	if err := s.Unsay(t.Context(), pane, 7); err != nil || says() == "" {
 		t.Errorf("another has taken it back: %v", err)
 	}

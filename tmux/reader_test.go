@@ -118,4 +118,4 @@ func made(tb testing.TB, s *tmux.Server, spec tmux.Spec) tmux.PaneInfo {
 	return pane
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

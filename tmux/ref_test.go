@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestFromEnv(t *testing.T) {
@@ -59,9 +61,7 @@ func TestSanitize(t *testing.T) {
 		"\xed\xa0\x80":              "\uFFFD\uFFFD\uFFFD",
 		strings.Repeat("\x1b", 100): "",
 	} {
-		if got := Sanitize(text); got != want {
-			t.Errorf("Sanitize(%q) = %q, want %q", text, got, want)
-		}
+		equal(t, "Sanitize("+text+")", Sanitize(text), want)
 	}
 }
 
@@ -89,3 +89,5 @@ func FuzzSanitize(f *testing.F) {
 		}
 	})
 }
+
+var equal = wardentest.Equal

@@ -248,7 +248,5 @@ func TestInterruptedPasteLeavesNoBuffer(t *testing.T) {
 		errors.Is(err, tmux.ErrGone) || errors.Is(err, tmux.ErrDead) {
 		t.Errorf("got %v, want an error that leaves open what happened", err)
 	}
-	if buffers := command(t, pane.Socket, "list-buffers"); buffers != "" {
-		t.Errorf("left behind: %q", buffers)
-	}
+	equal(t, "left behind", command(t, pane.Socket, "list-buffers"), "")
 }

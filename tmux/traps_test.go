@@ -40,9 +40,7 @@ func TestPasteDeliversBytes(t *testing.T) {
 		paste(t, s, r.Ref, text)
 		r.expect(t, bracketed(want))
 	}
-	if buffers := command(t, r.Socket, "list-buffers"); buffers != "" {
-		t.Errorf("buffers are left: %q", buffers)
-	}
+	equal(t, "buffers are left", command(t, r.Socket, "list-buffers"), "")
 }
 
 func TestKeysAreKeys(t *testing.T) {

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,9 +176,7 @@ func TestPersonaPages(t *testing.T) {
 		for _, g := range page.Data.(*persona).Lines[i] {
 			got = append(got, g.ID)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("line %d: %d, want %d", i, got, want)
-		}
+		equal(t, fmt.Sprint("line ", i), got, want)
 	}
 	check(t, h.Personas.Archive(t.Context(), slug))
 	doc, _ = drawn(t, must(h.Persona(t.Context(), slug))(t))
@@ -240,9 +237,7 @@ func TestTroubleNeedsYou(t *testing.T) {
 	h.agent(func(a *daemon.Agent) { fails(a); a.State = daemon.Working })
 	page := must(h.Home(t.Context()))(t)
 	doc, _ := drawn(t, page)
-	if page.Needs != 1 {
-		t.Errorf("%d need somebody, want one", page.Needs)
-	}
+	equal(t, "need somebody", page.Needs, 1)
 	id := idWatch("", a.ID)[1:]
 	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "60 min", "understudy agent attach "+id)
 	doc, _ = drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))

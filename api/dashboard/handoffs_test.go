@@ -50,9 +50,7 @@ func TestStages(t *testing.T) {
 		for _, s := range stages(&row.handoff, row.moves) {
 			got += s.State[:1]
 		}
-		if got != row.want {
-			t.Errorf("%s: %s, want %s", row.what, got, row.want)
-		}
+		equal(t, row.what, got, row.want)
 	}
 }
 
@@ -101,9 +99,7 @@ func TestHandoffPage(t *testing.T) {
 		if has := strings.Contains(body, "/document\""); has != (row.link != "") || !strings.Contains(body, fill(row.link)) {
 			t.Errorf("%s: has a document: %v", row.what, has)
 		}
-		if page.Watch != fmt.Sprintf("handoff:%d agent:%d", o.ID, a.ID) {
-			t.Errorf("%s: watches %q", row.what, page.Watch)
-		}
+		equal(t, row.what+": watches", page.Watch, fmt.Sprintf("handoff:%d agent:%d", o.ID, a.ID))
 	}
 	empty := h.handoff(h.agent(nil), func(o *daemon.Handoff) {
 		o.Mode, o.Error = daemon.ModeGenerate, &daemon.Failure{Phase: daemon.Verifying, Code: data.DocumentSaysNothing, Message: "Too few words"}

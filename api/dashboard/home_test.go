@@ -50,9 +50,7 @@ func TestHomeOfTheEnded(t *testing.T) {
 	page := must(h.Home(t.Context()))(t)
 	drawn(t, page)
 	got := page.Data.(*home)
-	if want := []int64{died.ID}; !slices.Equal(ids(got.Needs), want) {
-		t.Errorf("in need: %d, want %d", ids(got.Needs), want)
-	}
+	equal(t, "in need", ids(got.Needs), []int64{died.ID})
 	if len(got.Ended) != maxEnded || got.Ended[0].ID != long.ID {
 		t.Errorf("ended lately: %d, want %d, the first of them %d", ids(got.Ended), maxEnded, long.ID)
 	}
@@ -88,9 +86,7 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 		if want := map[bool]int{true: 1}[a == first || a == second]; offered != want {
 			t.Errorf("agent %d has %d buttons, want %d", a.ID, offered, want)
 		}
-		if listed := find(doc, fmt.Sprint("died-", a.ID)) != nil; listed != (a != second) {
-			t.Errorf("agent %d is listed with those of the server: %v", a.ID, listed)
-		}
+		equal(t, fmt.Sprint("agent ", a.ID, " is listed with those of the server"), find(doc, fmt.Sprint("died-", a.ID)) != nil, a != second)
 	}
 }
 
@@ -148,9 +144,7 @@ func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 	h.Daemon.Store = store
 	page := must(h.Home(t.Context()))(t)
 	drawn(t, page)
-	if store.handoffs != 2 {
-		t.Errorf("handoffs were read %d times, want once those that are open and once those that have failed", store.handoffs)
-	}
+	equal(t, "handoffs were read … times, want once those that are open and once those that have failed", store.handoffs, 2)
 	if needs := ids(page.Data.(*home).Needs); !slices.Equal(needs, failed) {
 		t.Errorf("agents %d need somebody, want %d", needs, failed)
 	}
@@ -175,14 +169,10 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 	} {
 		page := must(draw())(t)
 		doc, _ := drawn(t, page)
-		if page.Needs != 1 {
-			t.Errorf("%s: %d need somebody, want one", what, page.Needs)
-		}
+		equal(t, what+": … need somebody", page.Needs, 1)
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
 	page := must(h.Agent(t.Context(), outgoing.ID, pictures.Day))(t)
 	drawn(t, page)
-	if page.Needs != 0 {
-		t.Error("an agent whose successor is there needs somebody")
-	}
+	equal(t, "an agent whose successor is there needs somebody", page.Needs, 0)
 }

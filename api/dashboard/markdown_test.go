@@ -31,9 +31,7 @@ func TestMarkdown(t *testing.T) {
 		"a &#x202e;&#27;&lt;b&gt;":           "<p>a \uFFFD\uFFFD&lt;b&gt;</p>\n",
 		"":                                   "",
 	} {
-		if got := string(markdown(source)); got != want {
-			t.Errorf("%q is drawn as\n%s\nnot\n%s", source, got, want)
-		}
+		equal(t, source+" is drawn as", string(markdown(source)), want)
 	}
 }
 
@@ -71,9 +69,7 @@ func harmless(t *testing.T, source string) {
 	}
 	for n := range in.Descendants() {
 		if n.Type == html.TextNode {
-			if words.Page(n.Data) != n.Data {
-				t.Errorf("%.200q: text has control characters: %.300q", source, n.Data)
-			}
+			equal(t, source+": text has control characters", words.Page(n.Data), n.Data)
 			continue
 		}
 		names, ok := allowed[n.DataAtom]
@@ -137,9 +133,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 		}
 	}
 	for source, want := range map[string]bool{"a": false, fill("a\n\n", maxMarkdown+3): true, "[a]: http://" + fill("x", 60_000) + "\n\n" + fill("[a] ", 400): true} {
-		if got := strings.Contains(string(markdown(source)), "is shown as plain text"); got != want {
-			t.Errorf("%.40q: shown as text is %v", source, got)
-		}
+		equal(t, source+": shown as text is", strings.Contains(string(markdown(source)), "is shown as plain text"), want)
 	}
 	if got := string(markdown(fill("a|", 3000) + "\n" + fill("-|", 3000) + "\n" + fill("b\n", 200))); !strings.HasPrefix(got, "<pre><code>a|a|") {
 		t.Errorf("a table that is too large is drawn as %.200s", got)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,9 +212,7 @@ func calls(n *html.Node) (out []string) {
 
 func wantCalls(t *testing.T, what string, n *html.Node, want ...string) {
 	t.Helper()
-	if got := calls(n); !slices.Equal(got, want) {
-		t.Errorf("%s: buttons do %q, want %q", what, got, want)
-	}
+	equal(t, what+": buttons do", calls(n), want)
 }
 
 func wantText(t *testing.T, n *html.Node, id string, want ...string) {
@@ -249,3 +246,5 @@ func TestNoTemplateHidesAnother(t *testing.T) {
 		t.Error("no template was found")
 	}
 }
+
+var equal = wardentest.Equal

@@ -73,9 +73,7 @@ func TestRunGrowsOlder(t *testing.T) {
 			ages = append(ages, n.FirstChild.Data)
 		}
 	}
-	if want := []string{"40 min", "10 min"}; !slices.Equal(ages, want) {
-		t.Errorf("ages that count on %q, want %q", ages, want)
-	}
+	equal(t, "ages that count on", ages, []string{"40 min", "10 min"})
 	if want := `<span class="dim">30 min`; !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}

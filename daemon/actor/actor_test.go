@@ -1,9 +1,9 @@
 package actor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -42,9 +42,7 @@ func TestUnderstand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Understand(row.prompt); !reflect.DeepEqual(got, row.want) {
-				t.Errorf("got  %+v\nwant %+v", got, row.want)
-			}
+			equal(t, "Understand(row.prompt)", Understand(row.prompt), row.want)
 		})
 	}
 }
@@ -56,18 +54,14 @@ func TestFurtherHeadings(t *testing.T) {
 		"# How\n\n- **## What Was Done**: x\n- **## tech_constraints**: y\n\n## Focus\n\nthe parser\n\n## Experience\n":                                                                                                          {"tech_constraints"},
 		"Write it": nil,
 	} {
-		if got := FurtherHeadings(text); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		equal(t, text, FurtherHeadings(text), want)
 	}
 }
 
 func TestNextSteps(t *testing.T) {
 	t.Parallel()
 	document := "# T\n## Next Agent Context\n\nFiles\n\n**Next steps:**\n\n1. one\n2. two\n\n## More\n- no\n"
-	if got := NextSteps(document); !reflect.DeepEqual(got, []string{"one", "two"}) {
-		t.Errorf("got %q", got)
-	}
+	equal(t, "NextSteps(document)", NextSteps(document), []string{"one", "two"})
 }
 
 func TestComposer(t *testing.T) {
@@ -77,12 +71,8 @@ func TestComposer(t *testing.T) {
 	c.PutAway()
 	c.PutAway() // no harm on an empty composer
 	c.Paste("a\nb  \n")
-	if got := c.Take(); got != "a\nb" {
-		t.Errorf("prompt %q", got)
-	}
-	if c.Text != "draft" {
-		t.Errorf("the draft did not come back: %q", c.Text)
-	}
+	equal(t, "prompt", c.Take(), "a\nb")
+	equal(t, "the draft did not come back", c.Text, "draft")
 	c.Text = "one\ntwo"
 	for _, want := range []string{"one\n", "one", ""} {
 		if c.KillLine(); c.Text != want {
@@ -92,12 +82,8 @@ func TestComposer(t *testing.T) {
 	long := strings.Repeat("y", 801)
 	c.Text = "see "
 	c.Paste(long)
-	if c.Text != "see [Pasted text #1 +0 lines]" {
-		t.Errorf("composer %q", c.Text)
-	}
-	if got := c.Take(); got != "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n" {
-		t.Errorf("prompt %q", got)
-	}
+	equal(t, "composer", c.Text, "see [Pasted text #1 +0 lines]")
+	equal(t, "prompt", c.Take(), "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n")
 }
 
 func TestWrap(t *testing.T) {
@@ -113,9 +99,7 @@ func TestWrap(t *testing.T) {
 		{"漢字漢字", 5, []string{"漢字", "漢字"}},
 		{"a\n\nb", 5, []string{"a", "", "b"}},
 	} {
-		if got := Wrap(row.text, row.width); !reflect.DeepEqual(got, row.want) {
-			t.Errorf("Wrap(%q, %d) = %q, want %q", row.text, row.width, got, row.want)
-		}
+		equal(t, fmt.Sprint("Wrap(", row.text, ", ", row.width, ")"), Wrap(row.text, row.width), row.want)
 	}
 }
 
@@ -132,3 +116,5 @@ func TestMemoryNotesDecisions(t *testing.T) {
 		t.Errorf("document %q", got)
 	}
 }
+
+var equal = wardentest.Equal

@@ -132,9 +132,7 @@ func TestFilesOfASessionAreLookedForInItsOwnFolder(t *testing.T) {
 	d := testSupervisor(engine.Config{Environ: []string{"HOME=/home/dev", "CLAUDE_CONFIG_DIR=/daemon"}})
 	own, none := runtimes.Account{Variables: map[string]string{"CLAUDE_CONFIG_DIR": "/work"}}, runtimes.Account{}
 	for want, account := range map[string]*runtimes.Account{"/daemon": nil, "/work": &own, "/home/dev/.claude": &none} {
-		if got := d.ConfigDir(&daemon.Agent{Account: account}); got != want {
-			t.Errorf("folder %s, want %s", got, want)
-		}
+		equal(t, "folder", d.ConfigDir(&daemon.Agent{Account: account}), want)
 	}
 	gemini := gemini.Runtime.OwnHome
 	for want, account := range map[string]*runtimes.Account{"/home/dev": &none, "/g": {Variables: map[string]string{"GEMINI_CLI_HOME": "/g"}}} {

@@ -26,8 +26,6 @@ func TestStartHoldsThePromptOfTheCommandLine(t *testing.T) {
 	}{
 		"it says so": {&now, true, true}, "it does not": {&now, false, false}, "for too long": {&long, true, false}, "no session": {nil, true, false},
 	} {
-		if got := StartHolds(d, &daemon.Agent{Runtime: "claude", RegisteredAt: c.registered}, &sight.Screen{Screen: runtimes.Screen{Held: c.held}}); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		equal(t, name, StartHolds(d, &daemon.Agent{Runtime: "claude", RegisteredAt: c.registered}, &sight.Screen{Screen: runtimes.Screen{Held: c.held}}), c.want)
 	}
 }

@@ -55,9 +55,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	if got, want := d.Lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"); got != want {
 		t.Errorf("the transcript is in %s, want %s", got, want)
 	}
-	if got := d.Lasting("/elsewhere/s.jsonl"); got != "/elsewhere/s.jsonl" {
-		t.Errorf("another transcript is in %s", got)
-	}
+	equal(t, "another transcript is in", d.Lasting("/elsewhere/s.jsonl"), "/elsewhere/s.jsonl")
 	must(t, d.removeLaunchFiles(&daemon.Agent{ID: 7}))
 	for name, want := range map[string]string{"settings.json": settings, "oauth_creds.json": "x", "tmp/chat.jsonl": "x", "commands/c.toml": "x"} {
 		if got, err := os.ReadFile(filepath.Join(user, ".gemini", name)); err != nil || string(got) != want {
@@ -121,8 +119,6 @@ func TestLostPaste(t *testing.T) {
 		"typed again":     {func(_ *daemon.Agent, dl *daemon.Delivery, _ *sight.Screen) { dl.TypedAgain = true }, false},
 		"exit":            {func(_ *daemon.Agent, dl *daemon.Delivery, _ *sight.Screen) { dl.Kind = daemon.KindExit }, false},
 	} {
-		if got := lost(c.change); got != c.want {
-			t.Errorf("%s: lost %t", name, got)
-		}
+		equal(t, name+": lost", lost(c.change), c.want)
 	}
 }

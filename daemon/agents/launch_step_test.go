@@ -37,8 +37,6 @@ func TestFirstPromptIsChangedOnlyIfItWouldBeACommand(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"/exit", "/clear all of it\nand more", "exit", " quit\n", ":wq!", "\u200b/exit", "exit\u200b", "/home/x \u200b is broken", "\ufeff :q", "\u3164/exit", "\x1b/exit"} {
-		if got := runtimes.FirstPrompt(text); got != "Request:\n\n"+text {
-			t.Errorf("%q became %q", text, got)
-		}
+		equal(t, text+" became", runtimes.FirstPrompt(text), "Request:\n\n"+text)
 	}
 }

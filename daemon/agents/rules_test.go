@@ -22,8 +22,6 @@ func TestPlaceOfALivingPredecessor(t *testing.T) {
 		"a person has started it": {daemon.Handoff{InPlace: true}, daemon.Agent{AgentPane: daemon.AgentPane{Pane: &pane}, AgentEnd: daemon.AgentEnd{EndedAt: &ended}}, false},
 		"it never had a pane":     {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, AgentEnd: daemon.AgentEnd{EndedAt: &ended}}, false},
 	} {
-		if got := takesPlaceOf(&tt.handoff, &tt.prev); got != tt.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		equal(t, name, takesPlaceOf(&tt.handoff, &tt.prev), tt.want)
 	}
 }

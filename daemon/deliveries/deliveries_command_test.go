@@ -27,8 +27,6 @@ func TestLeftComposer(t *testing.T) {
 		"no composer":              {daemon.KindCommand, 1, runtimes.Screen{}, false},
 		"a message":                {daemon.KindMessage, 1, empty, false},
 	} {
-		if got := leftComposer(&daemon.Delivery{Kind: c.kind, Attempts: c.enters, Text: "/effort high"}, &sight.Screen{Screen: c.screen}); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		equal(t, name, leftComposer(&daemon.Delivery{Kind: c.kind, Attempts: c.enters, Text: "/effort high"}, &sight.Screen{Screen: c.screen}), c.want)
 	}
 }

@@ -113,9 +113,7 @@ func TestRefusedTextWasTakenAfterAll(t *testing.T) {
 	} {
 		open := []daemon.Delivery{{ID: 4, AgentID: 3, Kind: daemon.KindInstruction, State: daemon.DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: c.nonce}}
 		p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"}
-		if got := takenBehind(claude.Runtime, open, p, []byte(refusal+c.behind), typed); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		equal(t, name, takenBehind(claude.Runtime, open, p, []byte(refusal+c.behind), typed), c.want)
 	}
 	p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"} // the prompt of a step, which is no delivery
 	if !takenBehind(claude.Runtime, nil, p, []byte(refusal+fmt.Sprintf(user, "[ref] hand over and look at the sheds")), typed) {

@@ -1,6 +1,7 @@
 package deliveries
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -16,9 +17,7 @@ func TestExitCommandStandsAlone(t *testing.T) {
 	} {
 		s := &sight.Screen{Screen: runtimes.Screen{Composer: true, Draft: draft}}
 		for i, kind := range []daemon.DeliveryKind{daemon.KindMessage, daemon.KindExit} {
-			if got := (pasted{}).stands(&daemon.Delivery{Kind: kind, Text: "/quit"}, s); got != want[i] {
-				t.Errorf("%s in %q: %t", kind, draft, got)
-			}
+			equal(t, fmt.Sprint(kind, " in ", draft), (pasted{}).stands(&daemon.Delivery{Kind: kind, Text: "/quit"}, s), want[i])
 		}
 	}
 	s := &sight.Screen{Screen: runtimes.Screen{Composer: true, Draft: "half a thought", Stashed: true}}

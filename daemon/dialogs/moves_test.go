@@ -1,8 +1,11 @@
 package dialogs
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 
 	"github.com/understudyd/understudy/tmux"
 )
@@ -32,18 +35,14 @@ func TestMovesWaitForTheirEffect(t *testing.T) {
 		{2500 * time.Millisecond, 2, tmux.Enter},
 	} {
 		got := mv.next(look.at, 2, begin.Add(look.after))
-		if got != look.want {
-			t.Errorf("look %d: key %v, want %v", i, got, look.want)
-		}
+		equal(t, fmt.Sprint("look ", i, ": key"), got, look.want)
 		if got != 0 && got != tmux.Enter {
 			mv.pressed(begin.Add(look.after))
 		}
 	}
 	var at moves
-	if key := at.next(1, 1, begin); key != 0 {
-		t.Errorf("Enter at the first look: %v", key)
-	}
-	if key := at.next(1, 1, begin.Add(dialogStands)); key != tmux.Enter {
-		t.Errorf("it is selected already: %v", key)
-	}
+	equal(t, "Enter at the first look", at.next(1, 1, begin), tmux.Key(0))
+	equal(t, "it is selected already", at.next(1, 1, begin.Add(dialogStands)), tmux.Enter)
 }
+
+var equal = wardentest.Equal

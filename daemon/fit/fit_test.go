@@ -1,10 +1,12 @@
 package fit_test
 
 import (
+	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 
 	"github.com/understudyd/understudy/daemon/fit"
 )
@@ -32,17 +34,11 @@ func TestCutAndFold(t *testing.T) {
 		{"日本語", 4, "日…", "日本|語"}, {"ab cd", 4, "ab…", "ab|cd"}, {"a  bc def", 4, "a…", "a bc|def"}, {"x", 0, "", "x"},
 		{"e\u0301e\u0301e\u0301", 2, "e\u0301…", "e\u0301e\u0301|e\u0301"},
 	} {
-		if got := fit.Cut(c.in, c.columns); got != c.cut {
-			t.Errorf("Cut(%q, %d) = %q, want %q", c.in, c.columns, got, c.cut)
-		}
-		if got := strings.Join(fit.FoldWithin(c.in, c.columns), "|"); got != c.fold {
-			t.Errorf("FoldWithin(%q, %d) = %q, want %q", c.in, c.columns, got, c.fold)
-		}
+		equal(t, fmt.Sprint("Cut(", c.in, ", ", c.columns, ")"), fit.Cut(c.in, c.columns), c.cut)
+		equal(t, fmt.Sprint("FoldWithin(", c.in, ", ", c.columns, ")"), strings.Join(fit.FoldWithin(c.in, c.columns), "|"), c.fold)
 	}
 	got := fit.Fold("read  both, then go on with /a/very/long/path at once", 12)
-	if want := []string{"read both,", "then go on", "with", "/a/very/long/path", "at once"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equal(t, "got", got, []string{"read both,", "then go on", "with", "/a/very/long/path", "at once"})
 }
 
 func TestPaths(t *testing.T) {
@@ -52,9 +48,7 @@ func TestPaths(t *testing.T) {
 		{"…/shop main", fit.Where("~/src/shop main", 12)}, {"…/shop feature/…", fit.Where("~/src/shop feature/checkout-flow", 18)}, {"…/fix", fit.Where("/trees/fix", 6)},
 		{"…本語", fit.Path("日本語", 5)}, {"…語", fit.Path("日本語", 4)}, {"…本 主要…", fit.Where("/srv/日本 主要分支", 10)},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%q, want %q", c[1], c[0])
-		}
+		equal(t, "c[0]", c[0], c[1])
 	}
 }
 
@@ -82,3 +76,5 @@ func TestNothingIsTooWide(t *testing.T) {
 		}
 	}
 }
+
+var equal = wardentest.Equal

@@ -43,8 +43,6 @@ func TestTwoAgentsOfAPersonaHaveTwoNames(t *testing.T) {
 	// Nobody has given such a name, so an heir that plays another persona is named after that.
 	slug := "dev-con-1"
 	for name, want := range map[string]string{slug: "qa-sol-1", slug + "-2": "qa-sol-1", slug + "-fix": slug + "-fix", "checkout": "checkout"} {
-		if got := HeirName(&daemon.Agent{Name: name, Persona: &slug}, &daemon.Heir{Persona: "qa-sol-1"}); got != want {
-			t.Errorf("the heir of %s is %s, want %s", name, got, want)
-		}
+		equal(t, "the heir of "+name+" is", HeirName(&daemon.Agent{Name: name, Persona: &slug}, &daemon.Heir{Persona: "qa-sol-1"}), want)
 	}
 }

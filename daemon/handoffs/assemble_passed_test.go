@@ -212,9 +212,7 @@ func TestBasicContext(t *testing.T) {
 				t.Errorf("%s: alert %t, %s", e.Type, e.Alert, e.Payload)
 			}
 		}
-		if !slices.Equal(types, c.want) {
-			t.Errorf("events %v, want %v", types, c.want)
-		}
+		equal(t, "events", types, c.want)
 	}
 }
 

@@ -2,7 +2,6 @@ package handoffs
 
 import (
 	"log/slog"
-	"slices"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/engine"
@@ -16,9 +15,7 @@ func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 		t.Fatal("no place is free")
 	}
 	engine.Forget(d.Engine, 1)
-	if ids := d.ForkedAgents(); !slices.Equal(ids, []int64{1}) {
-		t.Errorf("forks of agents %v are remembered, want one", ids)
-	}
+	equal(t, "forks of agents … are remembered", d.ForkedAgents(), []int64{1})
 	d.EndFork(1)
 	if ids := d.ForkedAgents(); len(ids) != 0 {
 		t.Errorf("remembered after the fork: %v", ids)

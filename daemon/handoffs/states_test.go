@@ -28,9 +28,7 @@ func TestStates(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	must(t, err)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the tables in flow.go and pipeline.go say: run go test ./daemon/handoffs -run TestStates -update", path)
-	}
+	equal(t, path+" is not what the tables in flow.go and pipeline.go say: run go test ./daemon/handoffs -run TestStates -update", got, want)
 }
 
 // TestStepsAreConnected finds phases that nothing leads to or that lead nowhere.
@@ -56,9 +54,7 @@ func TestStepsAreConnected(t *testing.T) {
 			reached[w.To] = true
 		}
 		for _, w := range s.Retry {
-			if daemon.BeforeRecord(s.At) != daemon.BeforeRecord(w.To) {
-				t.Errorf("%s: a retry that goes on at %s passes the record by", s.At, w.To)
-			}
+			equal(t, fmt.Sprint(s.At, ": a retry that goes on at ", w.To, " passes the record by"), daemon.BeforeRecord(s.At), daemon.BeforeRecord(w.To))
 		}
 		if back := daemon.Target(s.Next, daemon.OnWorkedOn); back != "" && !daemon.BeforeRecord(back) {
 			t.Errorf("%s: another document is asked for before the record, not in %s", s.At, back)

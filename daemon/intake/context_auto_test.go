@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,8 +54,6 @@ func TestMoreThanAWindowHolds(t *testing.T) {
 	d := h.daemon()
 	for tokens, want := range map[int64]string{190_000: "95 % high", 200_000: "100 % high", 260_000: "260k tokens"} {
 		d.FactsFor(h.agent).UseContext(&daemon.Change{}, h.agent, daemon.ContextUse{Tokens: tokens, Limit: &size}, h.at)
-		if got := views.ContextWords(h.agent.Context); got != want {
-			t.Errorf("%d tokens of %d: %s, want %s", tokens, size, got, want)
-		}
+		equal(t, fmt.Sprint(tokens, " tokens of ", size), views.ContextWords(h.agent.Context), want)
 	}
 }

@@ -69,7 +69,5 @@ func TestLaunchBringsTheCommand(t *testing.T) {
 			}
 		})
 	}
-	if agents.SlashAt("", "/") != agents.SlashTheirs {
-		t.Error("without a folder of the runtime nothing is known")
-	}
+	equal(t, "without a folder of the runtime nothing is known", agents.SlashAt("", "/"), agents.SlashTheirs)
 }

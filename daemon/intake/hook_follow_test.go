@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,9 +106,7 @@ func TestEndedIn(t *testing.T) {
 		{"/w/r", "/w/r/sub", "Stop", "T", ""},
 	} {
 		a := &daemon.Agent{AgentSession: daemon.AgentSession{Cwd: c.row}, AgentTurn: daemon.AgentTurn{TurnPromptID: "T"}}
-		if got := endedIn(claude.Runtime, a, &hooks.Payload{Event: c.event, PromptID: c.turn, CWD: c.cwd, TranscriptPath: home}); got != c.want {
-			t.Errorf("%+v: got %q", c, got)
-		}
+		equal(t, fmt.Sprint(c), endedIn(claude.Runtime, a, &hooks.Payload{Event: c.event, PromptID: c.turn, CWD: c.cwd, TranscriptPath: home}), c.want)
 	}
 }
 

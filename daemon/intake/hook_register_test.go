@@ -44,9 +44,7 @@ func TestLaneThatKeepsFailingIsToldOnce(t *testing.T) {
 	try := func(n, alerts int) {
 		t.Helper()
 		for range n {
-			if again := d.RunLane(t.Context(), engine.LaneOf(7)); again != time.Second {
-				t.Errorf("tried again after %s, want a second", again)
-			}
+			equal(t, "tried again after …, want a second", d.RunLane(t.Context(), engine.LaneOf(7)), time.Second)
 		}
 		if len(s.events) != alerts {
 			t.Fatalf("%d alerts, want %d", len(s.events), alerts)
@@ -68,7 +66,5 @@ func TestLaneThatKeepsFailingIsToldOnce(t *testing.T) {
 	for range 2 * engine.StuckAfter {
 		d.RunLane(t.Context(), engine.LaneOf(7))
 	}
-	if len(s.events) != 2 {
-		t.Errorf("%d alerts after races, want 2", len(s.events))
-	}
+	equal(t, "alerts after races", len(s.events), 2)
 }

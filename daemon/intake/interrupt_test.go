@@ -33,9 +33,7 @@ func TestInterruptionIsTold(t *testing.T) {
 			d.Interrupt(t.Context(), &daemon.Error{Kind: daemon.KindUnavailable, Code: "database_read_only", Message: "It is read-only"})
 			<-time.After(time.Second)
 		}
-		if got := strings.Join(shown.shown, "; "); got != "5s understudy stands still!" {
-			t.Errorf("told %q", got)
-		}
+		equal(t, "told", strings.Join(shown.shown, "; "), "5s understudy stands still!")
 		var why *daemon.Error
 		if err := d.Ready(t.Context()); !errors.As(err, &why) || why.Code != "database_read_only" {
 			t.Errorf("ready: %v", err)

@@ -29,9 +29,7 @@ func TestLimitEndsWithAGoodTurn(t *testing.T) {
 	t.Parallel()
 	h := limited(t)
 	h.gets("Notification", map[string]any{"notification_type": "idle_prompt"})
-	if a := h.agent; a.State != daemon.Limited {
-		t.Errorf("the reminder that the agent is idle has made it %s", a.State)
-	}
+	equal(t, "the reminder that the agent is idle has made it", h.agent.State, daemon.Limited)
 	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "p"})
 	if a := h.agent; a.State != daemon.Working || a.LimitedUntil != nil || a.Limit == nil || a.Limit.TriedAt == nil || a.LimitTriedAt == nil {
 		t.Errorf("in its next turn the agent is %s until %v with limit %+v", a.State, a.LimitedUntil, a.Limit)
@@ -121,9 +119,7 @@ func TestResetOf(t *testing.T) {
 		if r := d.resetOf(p, at); r != nil {
 			got = r.Format(time.RFC3339)
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", body, got, want)
-		}
+		equal(t, body, got, want)
 	}
 }
 
@@ -154,9 +150,7 @@ func TestLimitWords(t *testing.T) {
 		if strings.Contains(words, c.not) {
 			t.Errorf("%+v: %q has %q", c.limit, words, c.not)
 		}
-		if hint := views.TroubleHint(h.agent); hint != words {
-			t.Errorf("the hint about its trouble is %q, want %q", hint, words)
-		}
+		equal(t, "the hint about its trouble is", views.TroubleHint(h.agent), words)
 	}
 }
 

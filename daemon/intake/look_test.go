@@ -110,9 +110,7 @@ func TestLookGivesUpOnAFileSystemThatHangs(t *testing.T) {
 			if d.LookAt(t.Context(), "/hung", func() bool { hanging.Add(1); <-mended; return true }) {
 				t.Error("a look that hangs has found something")
 			}
-			if took := time.Since(began); took != sight.LookTimeout {
-				t.Errorf("a look took %s", took)
-			}
+			equal(t, "a look took", time.Since(began), sight.LookTimeout)
 		}
 		if n := hanging.Load(); n != sight.FileLooks {
 			t.Errorf("%d looks hang at once, %d may", n, sight.FileLooks)

@@ -54,9 +54,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 			}
 			d.RunLane(t.Context(), engine.LaneOf(id))
 		}
-		if ids := engine.Remembered(d.Engine); !slices.Equal(ids, []int64{active}) {
-			t.Errorf("agents %v are remembered, want the active one", ids)
-		}
+		equal(t, "agents … are remembered, want the active one", engine.Remembered(d.Engine), []int64{active})
 	}
 	d.Lanes = lane.New(nil)
 	if err := d.sweep(t.Context()); err != nil || slices.Contains(d.Lanes.Woken(), engine.LaneOf(ended)) || slices.Contains(d.Lanes.Woken(), engine.LaneOf(pruned)) {

@@ -27,9 +27,7 @@ func TestAllowRulesAreNotFooled(t *testing.T) {
 		"go test ${IFS}x": false, "go test <(rm x)": false, "go test ';'": false, "": false,
 	} {
 		c := bash(command)
-		if got := c.AllowedBy(rule, "/w"); got != want {
-			t.Errorf("%q by %s: %t, want %t", command, rule, got, want)
-		}
+		equal(t, command+" by "+rule, c.AllowedBy(rule, "/w"), want)
 	}
 	c := bash("go test x")
 	c.Args["dangerouslyDisableSandbox"] = json.RawMessage("true")
@@ -73,9 +71,7 @@ func TestOtherRules(t *testing.T) {
 	}
 	for command, want := range map[string]bool{"git push": true, "cd x && git push -f": true, "echo $(git push x)": true, "git pull": false} {
 		c := bash(command)
-		if got := c.DeniedBy("Bash(git push*)", "/w"); got != want {
-			t.Errorf("deny of %q: %t, want %t", command, got, want)
-		}
+		equal(t, "deny of "+command, c.DeniedBy("Bash(git push*)", "/w"), want)
 	}
 }
 

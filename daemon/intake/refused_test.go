@@ -179,9 +179,7 @@ func TestHookOfARefusedPromptIsLate(t *testing.T) {
 	h.takes(hooks.PromptRefused, map[string]any{"prompt": "look at the sheds", "reason": "the gate is closed"})
 	h.own, h.replayed, h.at = false, true, h.at.Add(-90*time.Second)
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "look at the sheds"})
-	if h.agent.State != daemon.Idle {
-		t.Errorf("the agent is %s", h.agent.State)
-	}
+	equal(t, "the agent is", h.agent.State, daemon.Idle)
 	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text})
 	if dl.Heard == 0 || dl.Verdict != nil {
 		t.Errorf("the text is %+v", dl)

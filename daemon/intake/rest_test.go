@@ -31,9 +31,7 @@ func TestTurnIsOverWhenTheRuntimeRests(t *testing.T) {
 		"no registry, its screen works":  {agents.RestSigns{Busy: true}, false},
 		"no registry, nothing works":     {agents.RestSigns{}, true},
 	} {
-		if got := tt.signs.Rests(); got != tt.rests {
-			t.Errorf("%s: rests %t", name, got)
-		}
+		equal(t, name+": rests", tt.signs.Rests(), tt.rests)
 	}
 }
 
@@ -43,9 +41,7 @@ func TestWhoMayGoOn(t *testing.T) {
 	for name, want := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": false, "omp": false} {
 		rt, err := catalog.For(name)
 		must(t, err)
-		if got := agents.MayGoOn(&rt.Can); got != want {
-			t.Errorf("%s: may go on %t", name, got)
-		}
+		equal(t, name+": may go on", agents.MayGoOn(&rt.Can), want)
 	}
 }
 
@@ -228,9 +224,7 @@ func TestDocumentOfATurnThatGoesOn(t *testing.T) {
 			h := hookedAgent(t)
 			h.handoff = &daemon.Handoff{ID: 2, AgentID: h.agent.ID, Phase: daemon.AwaitingDocument, FilePath: "/doc.md", Confirmed: true, PromptID: ids[0], PromptQueue: name == "behind a turn"}
 			is := func(when string, want bool) {
-				if got := agents.DocumentDone(h.agent, h.handoff); got != want {
-					t.Errorf("%s, %s: done %t", name, when, got)
-				}
+				equal(t, name+", "+when+": done", agents.DocumentDone(h.agent, h.handoff), want)
 			}
 			h.takes("UserPromptSubmit", map[string]any{"prompt": "build", "prompt_id": ids[0]})
 			is("before its Stop", false)
@@ -251,9 +245,7 @@ func TestDocumentOfATurnThatGoesOn(t *testing.T) {
 			is("at rest", true)
 			h.takes("UserPromptSubmit", map[string]any{"prompt": "build more", "prompt_id": "r"})
 			is("in another turn", ids[1] != "")
-			if h.handoff.StopHook != 2 {
-				t.Errorf("%s: the Stop is hook %d", name, h.handoff.StopHook)
-			}
+			equal(t, name+": the Stop is hook", h.handoff.StopHook, int64(2))
 		}
 	}
 }
@@ -288,8 +280,6 @@ func TestTwinOfAnAnsweredStop(t *testing.T) {
 		h.handoff = &daemon.Handoff{ID: 2, AgentID: h.agent.ID, Phase: daemon.Instructing, Ref: "ref", DeliveryID: &id}
 		h.deliveries = []*daemon.Delivery{dl}
 		h.takes("Stop", map[string]any{"prompt_id": "p", "stop_hook_active": true})
-		if got := dl.Has(daemon.Submitted); got != c.want {
-			t.Errorf("%s: submitted %t", name, got)
-		}
+		equal(t, name+": submitted", dl.Has(daemon.Submitted), c.want)
 	}
 }

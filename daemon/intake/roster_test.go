@@ -87,21 +87,15 @@ func TestSweepReadsOnlyRowsThatHaveChanged(t *testing.T) {
 	if n := sweep(); n != 12_000 || !woken[engine.LaneOf(1)] || !woken[engine.LaneOf(12_000)] {
 		t.Errorf("the first sweep read %d rows; agents woken: the first %t, the last %t", n, woken[engine.LaneOf(1)], woken[engine.LaneOf(12_000)])
 	}
-	if n := sweep(); n != 0 {
-		t.Errorf("a sweep after which nothing has changed read %d rows", n)
-	}
+	equal(t, "a sweep after which nothing has changed read … rows", sweep(), 0)
 	now := time.Now()
 	s.rows[7], s.rows[8] = daemon.Agent{ID: 7, Rev: 1, State: daemon.Working}, daemon.Agent{ID: 8, Rev: 1, State: daemon.Ended, AgentEnd: daemon.AgentEnd{EndedAt: &now}}
-	if n := sweep(); n != 1 {
-		t.Errorf("of one agent that has changed and one that has ended %d rows were read", n)
-	}
+	equal(t, "of one agent that has changed and one that has ended … rows were read", sweep(), 1)
 	agents, err := d.Roster.Agents(t.Context())
 	if err != nil || len(agents) != 11_999 || agents[6].State != daemon.Working || slices.ContainsFunc(agents, func(a daemon.Agent) bool { return a.ID == 8 }) {
 		t.Errorf("%d agents, %v; agent 7 is %s", len(agents), err, agents[6].State)
 	}
-	if len(d.Roster.Rows) != 11_999 {
-		t.Errorf("%d rows are kept", len(d.Roster.Rows))
-	}
+	equal(t, "rows are kept", len(d.Roster.Rows), 11_999)
 }
 
 // Of two callers that read a row at once, the slower one may have the older row.

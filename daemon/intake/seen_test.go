@@ -99,16 +99,10 @@ func TestInterruptedQuestionIsNotPassedOn(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
 	h.finishes("Fix the cart", "It is fixed.", 0)
-	if got := agents.PassedOn(h.agent); got != "Fix the cart" {
-		t.Errorf("of a turn that has ended, %q is passed on", got)
-	}
+	equal(t, "of a turn that has ended, … is passed on", agents.PassedOn(h.agent), "Fix the cart")
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "What is this?", "prompt_id": "q"})
 	h.agent.HandingOver = true // the turn goes on, and takes the instruction
-	if got := agents.PassedOn(h.agent); got != "What is this?" {
-		t.Errorf("of a turn that takes the instruction, %q is passed on", got)
-	}
+	equal(t, "of a turn that takes the instruction, … is passed on", agents.PassedOn(h.agent), "What is this?")
 	h.agent.HandingOver = false
-	if got := agents.PassedOn(h.agent); got != "" {
-		t.Errorf("of a turn that was interrupted, %q is passed on", got)
-	}
+	equal(t, "of a turn that was interrupted, … is passed on", agents.PassedOn(h.agent), "")
 }

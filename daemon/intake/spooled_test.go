@@ -103,9 +103,7 @@ func TestLiveHookWaitsForItsOwnAgentAlone(t *testing.T) {
 		if !errors.As(err, &told) || told.Kind != daemon.KindUnavailable || told.Code != "hooks_spooled" {
 			t.Errorf("hook of the agent: %v, want it sent into the spool", err)
 		}
-		if took := time.Since(began); took != hooks.AnswerTimeout(hooks.Stop)/4 {
-			t.Errorf("the agent was kept waiting for %s", took)
-		}
+		equal(t, "the agent was kept waiting for", time.Since(began), hooks.AnswerTimeout(hooks.Stop)/4)
 		close(s.wait["a-1"])
 		if err := <-drained; err != nil {
 			t.Error(err)
@@ -114,9 +112,7 @@ func TestLiveHookWaitsForItsOwnAgentAlone(t *testing.T) {
 		if _, err := d.Hook(t.Context(), stopOf("a", 6), nil); err != nil {
 			t.Error(err)
 		}
-		if want := []string{"b-2", "b-4", "a-1", "a-3", "a-5", "a-6"}; !slices.Equal(s.keys, want) {
-			t.Errorf("recorded %v, want %v", s.keys, want)
-		}
+		equal(t, "recorded", s.keys, []string{"b-2", "b-4", "a-1", "a-3", "a-5", "a-6"})
 	})
 }
 
@@ -173,9 +169,7 @@ func TestUnreadableSpoolFileIsToldOf(t *testing.T) {
 	if len(s.told) != 1 || !strings.Contains(s.told[0], "hook_set_aside") || !strings.Contains(s.told[0], place) || !strings.Contains(s.told[0], "delete it") {
 		t.Errorf("told %q", s.told)
 	}
-	if !slices.Equal(s.keys, []string{"a-1"}) {
-		t.Errorf("recorded %v", s.keys)
-	}
+	equal(t, "recorded", s.keys, []string{"a-1"})
 }
 
 // TestHookThatCannotBeAppliedIsSetAside: a hook that the database refuses, and one that cannot be read, hold up no other hook. The operator is

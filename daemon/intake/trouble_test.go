@@ -85,9 +85,7 @@ func (h *hooked) says(about []*event.Event, want string) {
 		}
 		got = append(got, name)
 	}
-	if s := strings.Join(got, " "); s != want {
-		h.t.Errorf("events %q, want %q", s, want)
-	}
+	equal(h.t, "events", strings.Join(got, " "), want)
 }
 
 func (h *hooked) fails(kind, text string) []*event.Event {
@@ -139,9 +137,7 @@ func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
 	if a := h.agent; a.Trouble != nil || a.TurnError != "" || a.LastMessage != "Here I am." {
 		t.Errorf("agent %+v after a good turn", a)
 	}
-	if words := over[0].Words(); words != "Agent 3 is out of its trouble: server_error" {
-		t.Errorf("the event says %q", words)
-	}
+	equal(t, "the event says", over[0].Words(), "Agent 3 is out of its trouble: server_error")
 	h.says(h.gets("Stop", map[string]any{}), "")
 	h.says(h.fails("server_error", "API Error: 500"), "agent_trouble!")
 }
@@ -174,9 +170,7 @@ func TestTroubleIsNoNoticeIfAHandoffOrAPipelineFailsByIt(t *testing.T) {
 	h = hookedAgent(t) // the instruction was not typed yet: the handoff does not fail by this turn
 	h.handoff = &daemon.Handoff{ID: 5, Phase: daemon.Instructing}
 	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble!")
-	if h.handoff.Trouble != "" {
-		t.Errorf("the handoff has %q", h.handoff.Trouble)
-	}
+	equal(t, "the handoff has", h.handoff.Trouble, "")
 }
 
 func TestEachTroubleHasAHintWithACommand(t *testing.T) {
@@ -199,9 +193,7 @@ func TestSessionOfALostStart(t *testing.T) {
 		t.Errorf("agent %+v, want session s1", a)
 	}
 	h.gets("Stop", map[string]any{"session_id": "s2"})
-	if id := *h.agent.SessionID; id != "s1" {
-		t.Errorf("session %s, want the known one to stay", id)
-	}
+	equal(t, "session …, want the known one to stay", *h.agent.SessionID, "s1")
 	for _, c := range []struct {
 		at   time.Duration // after the row's state
 		want bool
@@ -209,9 +201,7 @@ func TestSessionOfALostStart(t *testing.T) {
 		a := *h.agent
 		a.TurnPromptID = "turn-2"
 		step := hookStep{Facts: *New(engine.Config{}).Facts(), own: true, in: daemon.HookInput{At: a.StateAt.Add(c.at)}, tx: daemon.HookTx{Agent: &a}, p: hooks.Payload{Event: hooks.StopFailure, PromptID: "turn-1"}}
-		if got := step.overtaken(); got != c.want {
-			t.Errorf("the end of another turn %v after the row's state is overtaken: %v, want %v", c.at, got, c.want)
-		}
+		equal(t, fmt.Sprint("the end of another turn ", c.at, " after the row's state is overtaken"), step.overtaken(), c.want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -18,9 +19,7 @@ import (
 func TestWaitsForReadsAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	p := hooks.Payload{ToolName: "Bash", ToolInput: []byte(`{"command": "rm \u202e-rf\u2069 /\u061csrv\n\u001b[2J; ls 👩\u200d💻"}`)}
-	if got, want := waitsFor(p), "permission for Bash: rm -rf /srv [2J; ls 👩\u200d💻"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equal(t, "waitsFor(p)", waitsFor(p), "permission for Bash: rm -rf /srv [2J; ls 👩\u200d💻")
 }
 
 // TestEachPermissionRequestIsTold, also if no hook reported the end of the dialog before. A notification of the same
@@ -100,9 +99,7 @@ func TestSpooledHooksOfATurnThatHasEnded(t *testing.T) {
 		fields := map[string]any{"session_id": "S", "tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}}
 		maps.Copy(fields, c.fields)
 		h.takes(c.event, fields)
-		if h.agent.State != c.want {
-			t.Errorf("%s, %v, late %t: the agent is %s, not %s", c.event, c.fields, c.late, h.agent.State, c.want)
-		}
+		equal(t, fmt.Sprint(c.event, ", ", c.fields, ", late ", c.late, ": the agent is"), h.agent.State, c.want)
 	}
 }
 

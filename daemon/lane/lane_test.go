@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // bench has lanes at work in a bubble, and notes what they do.
@@ -72,9 +74,7 @@ func (b *bench) did(want ...string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !slices.Equal(b.done, want) {
-		b.t.Errorf("did %q, want %q", b.done, want)
-	}
+	equal(b.t, "did", b.done, want)
 }
 
 func TestWakesDuringWorkRunItOnceMoreAndNeverTwiceAtOnce(t *testing.T) {
@@ -88,15 +88,11 @@ func TestWakesDuringWorkRunItOnceMoreAndNeverTwiceAtOnce(t *testing.T) {
 		}
 		pass(time.Minute)
 		b.did("1 at 0s", "1 at 1s")
-		if b.most != 1 {
-			t.Errorf("%d pieces of work of one key ran at once", b.most)
-		}
+		equal(t, "pieces of work of one key ran at once", b.most, 1)
 		b.Wake(of(1))
 		pass(time.Minute)
 		b.did("1 at 0s", "1 at 1s", "1 at 1m0.3s")
-		if len(b.state) != 0 {
-			t.Errorf("%d keys with nothing to do are remembered", len(b.state))
-		}
+		equal(t, "keys with nothing to do are remembered", len(b.state), 0)
 	})
 }
 
@@ -109,9 +105,7 @@ func TestDifferentKeysRunAtOnce(t *testing.T) {
 			b.Wake(of(key))
 		}
 		pass(time.Minute)
-		if b.most != 5 {
-			t.Errorf("%d of 5 keys ran at once", b.most)
-		}
+		equal(t, "keys ran at once", b.most, 5)
 	})
 }
 
@@ -123,9 +117,7 @@ func TestWakesBeforeRunAreOneWakeWhenItBegins(t *testing.T) {
 		b.Wake(of(1))
 		pass(time.Minute)
 		b.did()
-		if got := b.Woken(); !slices.Equal(got, []Key{of(1)}) {
-			t.Errorf("woken %v", got)
-		}
+		equal(t, "woken", b.Woken(), []Key{of(1)})
 		defer b.run()()
 		pass(time.Minute)
 		b.did("1 at 1m0s")
@@ -217,9 +209,7 @@ func TestRunAfterRun(t *testing.T) {
 		b.Wake(of(1))
 		pass(time.Minute)
 		b.did()
-		if got := b.Woken(); !slices.Equal(got, []Key{of(1)}) {
-			t.Errorf("woken %v between two Runs", got)
-		}
+		equal(t, "woken … between two Runs", b.Woken(), []Key{of(1)})
 		defer b.run()()
 		b.Wake(of(2))
 		pass(time.Minute)
@@ -233,3 +223,5 @@ func TestRunAfterRun(t *testing.T) {
 		}
 	})
 }
+
+var equal = wardentest.Equal

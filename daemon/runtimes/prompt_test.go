@@ -3,6 +3,8 @@ package runtimes
 import (
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestIsCommandText(t *testing.T) {
@@ -11,9 +13,7 @@ func TestIsCommandText(t *testing.T) {
 		"/exit": true, " /help me": true, "!ls": true, "\n! ls": true, "exit": true, " quit \n": true, ":wq": true, ":q": true,
 		"": false, "exit the loop": false, "Exit": false, "# a heading": false, "see /etc": false, "-rf": false,
 	} {
-		if IsCommandText(text) != want {
-			t.Errorf("%q is not %v", text, want)
-		}
+		equal(t, text+" is not", IsCommandText(text), want)
 	}
 }
 
@@ -57,9 +57,7 @@ func TestMatchesPrompt(t *testing.T) {
 		"cut off":      {"do", "do it", false},
 		"nothing":      {"do it", " ", false},
 	} {
-		if got := MatchesPrompt(tt.hook, tt.typed); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		equal(t, name, MatchesPrompt(tt.hook, tt.typed), tt.want)
 	}
 }
 
@@ -73,8 +71,8 @@ func TestFitsTyped(t *testing.T) {
 		"two bytes each": {strings.Repeat("é", 800), true}, "emoji count twice": {strings.Repeat("😀", 401), false},
 		"three lines": {"a\nb\nc", true}, "four lines": {"a\nb\nc\nd", false}, "broken UTF-8": {"\xff", true},
 	} {
-		if FitsTyped(tt.text) != tt.want {
-			t.Errorf("%s: not %v", name, tt.want)
-		}
+		equal(t, name+": not", FitsTyped(tt.text), tt.want)
 	}
 }
+
+var equal = wardentest.Equal

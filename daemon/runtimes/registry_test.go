@@ -71,8 +71,6 @@ func TestConfigDir(t *testing.T) {
 		"projects/x/y.jsonl":                           "",
 		"":                                             "",
 	} {
-		if got := ConfigDirOfTranscript(path); got != want {
-			t.Errorf("%s: %q", path, got)
-		}
+		equal(t, path, ConfigDirOfTranscript(path), want)
 	}
 }

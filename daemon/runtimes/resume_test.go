@@ -15,8 +15,6 @@ func TestNoConversation(t *testing.T) {
 		"Error: command not found": "",
 		"Please run /login":        "",
 	} {
-		if got := SaysNoConversation(shown); got != want {
-			t.Errorf("%q: got %q, want %q", shown, got, want)
-		}
+		equal(t, shown, SaysNoConversation(shown), want)
 	}
 }

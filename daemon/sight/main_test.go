@@ -8,3 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
+
+var equal = wardentest.Equal

@@ -2,7 +2,6 @@ package sight
 
 import (
 	"log/slog"
-	"slices"
 	"testing"
 	"time"
 
@@ -27,7 +26,5 @@ func TestRunForgetsOnlyGoroutines(t *testing.T) {
 	if got := d.memories.Of(1); got != want {
 		t.Errorf("remembered: %+v, want %+v", got, want)
 	}
-	if ids := engine.Remembered(d.Engine); !slices.Equal(ids, []int64{1}) {
-		t.Errorf("agents %v are remembered, want one", ids)
-	}
+	equal(t, "agents … are remembered", engine.Remembered(d.Engine), []int64{1})
 }

@@ -179,8 +179,6 @@ func TestAnotherDialogFollows(t *testing.T) {
 		for _, l := range c.looks {
 			got = anotherFollows(d, &daemon.Agent{ID: 3, State: daemon.Waiting, LastHook: l.hook}, l.dialog)
 		}
-		if got != c.want {
-			t.Errorf("%s: another follows: %t", name, got)
-		}
+		equal(t, name+": another follows", got, c.want)
 	}
 }

@@ -150,8 +150,6 @@ func TestLooksBecomeRarer(t *testing.T) {
 	for waited, want := range map[time.Duration]time.Duration{
 		-time.Hour: soon, 0: soon, 400 * time.Millisecond: 100 * time.Millisecond, 3 * time.Second: 750 * time.Millisecond, time.Hour: time.Second,
 	} {
-		if got := Rarer(soon, waited); got != want {
-			t.Errorf("after %s: %s, want %s", waited, got, want)
-		}
+		equal(t, fmt.Sprint("after ", waited), Rarer(soon, waited), want)
 	}
 }

@@ -154,9 +154,7 @@ func TestMoveThatOnlyTheRegistryTold(t *testing.T) {
 		}
 		a.end("for no reason", 1)
 		p.poll("its end", func() bool { row := p.row(a); return !row.Active() })
-		if got := p.row(a).Cwd; got != h.cwd {
-			t.Errorf("the agent is in %s", got)
-		}
+		equal(t, "the agent is in", p.row(a).Cwd, h.cwd)
 	})
 }
 

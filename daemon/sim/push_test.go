@@ -167,9 +167,7 @@ func TestPushIsTriedAgainAcrossRestarts(t *testing.T) {
 			_, run := runPusher(t, st, []tell.Route{{Name: "phone", Target: r}}, 7*time.Second)
 			run()
 		}
-		if got := fmt.Sprint(attempts); got != "[0s 5s 20s 1m5s]" {
-			t.Errorf("attempts at %s", got)
-		}
+		equal(t, "attempts at", fmt.Sprint(attempts), "[0s 5s 20s 1m5s]")
 		r.mu.Lock()
 		r.down = false
 		r.mu.Unlock()

@@ -3,4 +3,4 @@
 package sim
 
 // slower is by what factor the race detector slows down a seed.
-const slower = 8
+const slower = 12

@@ -77,9 +77,7 @@ func TestAnswerIsNotAskedAgain(t *testing.T) {
 		p.wait("looks on", 900*time.Millisecond, 900*time.Millisecond)
 		a.register("busy")
 		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-		if n := events(p, event.AgentWaiting); n != 1 {
-			t.Errorf("it is told %d times that the agent waits", n)
-		}
+		equal(t, "it is told … times that the agent waits", events(p, event.AgentWaiting), 1)
 	})
 }
 

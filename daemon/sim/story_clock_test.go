@@ -274,9 +274,7 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 			h.setClock(-30 * time.Second)
 			p.end(h)
 			p.wait("lets the next daemon look", 10*time.Second, 10*time.Second)
-			if n := p.row(a).LastPrompt; n != 0 {
-				t.Errorf("hook %d told of a prompt, but the agent was given none", n)
-			}
+			equal(t, "hook … told of a prompt, but the agent was given none", p.row(a).LastPrompt, int64(0))
 			for range 2 {
 				a.mood.think = time.Hour
 				message(p, h, a, "one more thing")

@@ -143,9 +143,7 @@ func TestHandoffCommandThatIsRefused(t *testing.T) {
 		a := p.agent(h)
 		s := typesCommand(p, a, "/handoff")
 		p.await("the answer", time.Minute, func() bool { return s.said != "" })
-		if want := "No handoff was started: Nothing to hand off (no messages yet)."; s.said != want {
-			t.Errorf("the person was told %q, want %q", s.said, want)
-		}
+		equal(t, "the person was told", s.said, "No handoff was started: Nothing to hand off (no messages yet).")
 		p.promptOnce(a)
 		_, payload := a.cli.hook(a, hooks.UserPromptSubmit, a.hooks().UserPromptSubmit("/handoff please"))
 		body, err := json.Marshal(payload)

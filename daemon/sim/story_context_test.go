@@ -98,9 +98,7 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		wantHandoffs(p, a, 0) // it is in a turn
 		over = true
 		a.mood.think = 20 * time.Second
-		if first := automatic(p, a); first.Mode != daemon.ModeAgent {
-			t.Errorf("mode %s", first.Mode)
-		}
+		equal(t, "mode", automatic(p, a).Mode, daemon.ModeAgent)
 		p.w.ok(cancel(p, h, a))
 		p.wait("rests", time.Minute, time.Minute)
 		fill(p, h, a, 80)
@@ -181,9 +179,7 @@ func TestCompaction(t *testing.T) {
 			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
 			compacts(auto)
 			if auto {
-				if hf := automatic(p, a); hf.Mode != daemon.ModeGenerate {
-					t.Errorf("mode %s: the agent would compact before it reads an instruction", hf.Mode)
-				}
+				equal(t, "mode …: the agent would compact before it reads an instruction", automatic(p, a).Mode, daemon.ModeGenerate)
 				p.w.ok(cancel(p, h, a))
 			}
 			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && a.stop == nil })

@@ -29,9 +29,7 @@ func TestPromptUnderExit(t *testing.T) {
 		}
 		p.request(h, a, daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
-		if a.composer.Text != "" {
-			t.Errorf("the composer holds %q", a.composer.Text)
-		}
+		equal(t, "the composer holds", a.composer.Text, "")
 		p.retryToEnd(a)
 	})
 }
@@ -126,9 +124,7 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 				row, err := p.w.store.Agent(ctx(), 1)
 				return err == nil && row.EndedAt != nil
 			})
-			if len(p.w.agents) != 1 {
-				t.Errorf("the agent was started %d times", len(p.w.agents))
-			}
+			equal(t, "the agent was started … times", len(p.w.agents), 1)
 		})
 	}
 }

@@ -232,23 +232,10 @@ func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
 // of every run say that each heir is started and briefed once, and that the outgoing agent ends last.
 func TestCrashWhileHeirsAreBriefed(t *testing.T) {
 	for _, f := range []fault{crashBefore, crashAfter} {
-		for at := range 40 {
-			storyAs(t, fmt.Sprint(f, " ", at), func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				n, began := 0, false
-				p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
-				p.w.inject = func(c *call) fault {
-					if !began || c.own.host == nil || c.kind != writing && c.kind != typing {
-						return none
-					}
-					n++
-					if n == at+1 {
-						return f
-					}
-					return none
-				}
-				share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
-			})
-		}
+		atEach(t, f, act, func(_ *testing.T, p *person, h *host, begin func()) {
+			a := p.agent(h)
+			afterRecord(p, begin)
+			share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
+		})
 	}
 }

@@ -124,9 +124,7 @@ func TestKeysEndByThemselves(t *testing.T) {
 		_, err = typeKeys(p, a, other, 1, "y") // it may have been typed
 		wantCode(t, err, daemon.CodeKeysOff)
 		awaitKeysOff(p, a, 4, "the daemon was restarted")
-		if a.composer.Text != "y" {
-			t.Errorf("the composer has %q", a.composer.Text)
-		}
+		equal(t, "the composer has", a.composer.Text, "y")
 		beginKeys(p, a)
 		p.stop(h, a.id, true)
 		awaitKeysOff(p, a, 5, "the agent has ended")

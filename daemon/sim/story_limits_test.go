@@ -65,9 +65,7 @@ func TestWaitForTheReset(t *testing.T) {
 			}
 			if !c.itself {
 				p.await("the time in which the runtime may go on", time.Hour, func() bool { return time.Now().After(row.LimitedUntil.Add(4 * time.Minute)) })
-				if n := p.w.goOns(a.id); n != 0 {
-					t.Errorf("%d prompts before the runtime had its time to go on by itself", n)
-				}
+				equal(t, "prompts before the runtime had its time to go on by itself", p.w.goOns(a.id), 0)
 			}
 			p.await("a good turn", 20*time.Minute, func() bool { row = p.row(a); return row.State == daemon.Idle && row.Limit == nil })
 			p.wait("looks on", 8*time.Minute, 8*time.Minute)
@@ -125,9 +123,7 @@ func TestLimitedAgentThatDies(t *testing.T) {
 		}
 		p.end(h)
 		p.wait("looks on", 2*time.Minute, 2*time.Minute)
-		if n := len(p.w.agents); n != 2 {
-			t.Errorf("%d agents were started", n)
-		}
+		equal(t, "agents were started", len(p.w.agents), 2)
 	})
 }
 
@@ -320,9 +316,7 @@ func TestLimitWithoutATime(t *testing.T) {
 		}
 		h.setClock(50 * time.Minute)
 		p.wait("looks on", 5*time.Minute, 5*time.Minute)
-		if n := p.w.goOns(a.id); n != 0 {
-			t.Errorf("%d tries in the first hour", n)
-		}
+		equal(t, "tries in the first hour", p.w.goOns(a.id), 0)
 		h.setClock(10 * time.Minute)
 		p.await("a try", 5*time.Minute, func() bool { return p.w.goOns(a.id) == 1 })
 	})

@@ -126,9 +126,7 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			p.retryToEnd(a)
 			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
-			if want := []string{"Mend the fence", "Mend the roof"}; !slices.Equal(next.memory.Prompts, want) {
-				t.Errorf("prompts %q, want %q", next.memory.Prompts, want)
-			}
+			equal(t, "prompts", next.memory.Prompts, []string{"Mend the fence", "Mend the roof"})
 			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 2)
 			if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
 				t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)

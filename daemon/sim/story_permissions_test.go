@@ -186,9 +186,7 @@ func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
 					p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
 				}
 				p.wait("looks on", least, least)
-				if len(open(p, a)) != 1 {
-					t.Errorf("after %s: %+v", least, asked)
-				}
+				equal(t, fmt.Sprint("after ", least, ": ", asked), len(open(p, a)), 1)
 				p.await("the end of its time", time.Minute, func() bool { return len(open(p, a)) == 0 })
 				becomes(p, asked[0].ID, daemon.PermissionUnanswered)
 			})

@@ -101,9 +101,7 @@ func TestGate(t *testing.T) {
 				reminders++
 			}
 		}
-		if reminders != 2 {
-			t.Errorf("%d reminders in 100 s, want one each 40 s", reminders)
-		}
+		equal(t, "reminders in 100 s, want one each 40 s", reminders, 2)
 		p.w.approved[pl.Steps[1].ID] = true
 		p.w.ok(p.ask(h, "approve", approve))
 		p.reachStatus(id, daemon.PipelineDone)

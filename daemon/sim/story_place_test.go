@@ -65,27 +65,15 @@ func TestInPlaceAsSet(t *testing.T) {
 // its answer is lost, from the record of a handoff in place to its end. The successor is in the pane every time, without a
 // person.
 func TestCrashInPlace(t *testing.T) {
-	for _, f := range []fault{crashBefore, crashAfter, failed, lostAnswer} {
-		for at := range 25 {
-			storyAs(t, fmt.Sprint(f, " ", at), func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				n, began := 0, false
-				p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
-				p.w.inject = func(c *call) fault {
-					if !began || c.own.host == nil || c.kind != typing && (c.kind != writing || f == failed || f == lostAnswer) {
-						return none
-					}
-					n++
-					if n == at+1 {
-						return f
-					}
-					return none
-				}
-				if next := inPlace(p, h, a); next.ref != a.ref {
-					t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
-				}
-			})
-		}
+	typed := func(c *call) bool { return act(c) && c.kind == typing }
+	for f, is := range map[fault]func(c *call) bool{crashBefore: act, crashAfter: act, failed: typed, lostAnswer: typed} {
+		atEach(t, f, is, func(t *testing.T, p *person, h *host, begin func()) {
+			a := p.agent(h)
+			afterRecord(p, begin)
+			if next := inPlace(p, h, a); next.ref != a.ref {
+				t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
+			}
+		})
 	}
 }
 

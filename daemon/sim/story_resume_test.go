@@ -107,9 +107,7 @@ func TestTurnThatBrokeOff(t *testing.T) {
 			next := p.w.process(id)
 			p.await("its rest", time.Minute, func() bool { return p.row(next).State == daemon.Idle })
 			note := map[bool]string{true: fmt.Sprintf("its turn broke off when agent %d ended: tell it to go on", a.id)}[works]
-			if got := p.row(next).Note; got != note {
-				t.Errorf("its note is %q, want %q", got, note)
-			}
+			equal(t, "its note is", p.row(next).Note, note)
 			p.promptOnce(next)
 			if row := p.row(next); row.Note != "" || row.Asked != "some work" {
 				t.Errorf("after a prompt its note is %q", row.Note)

@@ -48,13 +48,9 @@ func TestLateSuccessor(t *testing.T) {
 		}
 		p.await("its registration", 10*time.Minute, func() bool { b := p.w.process(next); return b != nil && p.row(b).State == daemon.Idle })
 		p.wait("looks on", time.Minute, time.Minute)
-		if got := p.handoffs(a.id)[0]; got.Phase != daemon.Failed {
-			t.Errorf("it went on by itself: %s", got.Phase)
-		}
+		equal(t, "it went on by itself", p.handoffs(a.id)[0].Phase, daemon.Failed)
 		p.retryToEnd(a)
-		if got := p.handoffs(a.id)[0]; *got.SuccessorID != next {
-			t.Errorf("the successor is agent %d, not %d", *got.SuccessorID, next)
-		}
+		equal(t, "the successor is agent", *p.handoffs(a.id)[0].SuccessorID, next)
 		wantCode(t, resumeAgent(p, h, a.id), "agent_resumed")
 	})
 }

@@ -36,9 +36,7 @@ func TestSkillIsAwaited(t *testing.T) {
 		})
 		p.request(h, a, daemon.InjectingSkill)
 		p.wait("waits", 5*time.Second, 5*time.Second)
-		if got := p.handoffs(a.id)[0].Phase; got != daemon.InjectingSkill {
-			t.Errorf("the handoff is %s, but its successor has no skill", got)
-		}
+		equal(t, "the handoff is …, but its successor has no skill", p.handoffs(a.id)[0].Phase, daemon.InjectingSkill)
 		p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt = given })
 		p.reach(a, daemon.Completed)
 	})
@@ -144,16 +142,12 @@ func TestEnterBesideADraft(t *testing.T) {
 				p.send(a.id)
 				p.await("the Enter", time.Minute, func() bool { return pressed > 0 })
 				p.wait("looks elsewhere", 20*time.Second, 20*time.Second)
-				if a.composer.Text != "half a thought" {
-					t.Errorf("the composer holds %q", a.composer.Text)
-				}
+				equal(t, "the composer holds", a.composer.Text, "half a thought")
 			} else {
 				p.stop(h, a.id, false)
 			}
 			p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
-			if pressed != 1 {
-				t.Errorf("Enter was pressed %d times", pressed)
-			}
+			equal(t, "Enter was pressed … times", pressed, 1)
 		})
 	}
 }

@@ -185,9 +185,7 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 		}
 		crash(2)
 		crash(2)
-		if n := events(p, event.PipelineWarning); n != 1 {
-			t.Errorf("it was told %d times that the pipeline goes on", n)
-		}
+		equal(t, "it was told … times that the pipeline goes on", events(p, event.PipelineWarning), 1)
 	})
 }
 

@@ -67,9 +67,7 @@ func TestLimitOnTheScreenIsLeft(t *testing.T) {
 		if keys := pressed(h, a); !slices.Equal(keys[len(keys)-2:], []tmux.Key{tmux.Down, tmux.Enter}) || len(keys) != 3 {
 			t.Errorf("the keys after the text are %v", keys)
 		}
-		if h.starts != 2 {
-			t.Errorf("%d daemons were started", h.starts)
-		}
+		equal(t, "daemons were started", h.starts, 2)
 		a.limits = nil
 		p.request(h, a, daemon.Completed)
 	})
@@ -112,9 +110,7 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 		a.person("some work", tmux.Enter)
 		p.await("the dialog", time.Minute, func() bool { return a.dialog != nil && p.row(a).State == daemon.Waiting })
 		p.wait("thinks", time.Minute, time.Minute)
-		if p.row(a).State != daemon.Waiting {
-			t.Errorf("the agent is %s while its dialog stands", p.row(a).State)
-		}
+		equal(t, "the agent is … while its dialog stands", p.row(a).State, daemon.Waiting)
 		p.w.failEach(lostHook, func(c *call) bool {
 			return c.kind == sending && (isHook(c.own, "DialogClosed") || isHook(c.own, "TurnEnded"))
 		})

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,12 +63,8 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 		if len(next.given) != given+1 {
 			t.Errorf("it was given %q", next.given)
 		}
-		if n := events(p, event.AgentSessionChanged); n != 2 {
-			t.Errorf("its session changed %d times, want 2", n)
-		}
-		if n := events(p, event.AgentSkillInjected); n != 2 {
-			t.Errorf("%d skills for 2 agents", n)
-		}
+		equal(t, "its session changed … times", events(p, event.AgentSessionChanged), 2)
+		equal(t, "skills for 2 agents", events(p, event.AgentSkillInjected), 2)
 	})
 }
 
@@ -89,9 +86,7 @@ func TestStepsOfAHandoff(t *testing.T) {
 					got = append(got, step)
 				}
 			}
-			if strings.Join(got, " ") != steps {
-				t.Errorf("the steps were\n%s, want\n%s", strings.Join(got, " "), steps)
-			}
+			equal(t, "the steps were", strings.Join(got, " "), steps)
 			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 10)
 			if after := mustRead(a.transcript()); err != nil || mode == daemon.ModeGenerate && (len(list) != 1 || list[0].Kind != daemon.KindExit || after != before) {
 				t.Errorf("%v: it was given %+v, its transcript has grown by %q", err, list, strings.TrimPrefix(after, before))
@@ -185,9 +180,7 @@ func TestLineOfAnAttachedPane(t *testing.T) {
 		a.mood.think = time.Minute
 		a.person("Find out why", tmux.Enter)
 		wantLine(a, "1 "+personaSlugs[0], "works", tmux.Working)
-		if l := h.term.Line(b.ref); l != (tmux.Line{}) {
-			t.Errorf("nobody looks at agent %d, and its pane has %+v", b.id, l)
-		}
+		equal(t, fmt.Sprint("nobody looks at agent ", b.id, ", and its pane has"), h.term.Line(b.ref), tmux.Line{})
 		p.w.ok(p.ask(h, "attach", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.Screen(ctx, b.id, false)) }))
 		wantLine(b, "2 "+b.name+" · "+personaSlugs[0], "idle", tmux.Plain)
 	})

@@ -96,26 +96,15 @@ func TestResumeBesideTheSuccessor(t *testing.T) {
 // TestOutageWhileAStepIsTakenUp: the database does not answer one of the calls by which a pipeline goes on with the record of a handoff. The
 // step does not begin anew.
 func TestOutageWhileAStepIsTakenUp(t *testing.T) {
-	for n := range 16 {
-		storyAs(t, fmt.Sprint("call ", n+1), func(t *testing.T, p *person, h *host) {
-			pl, a, next := abortedHandover(p, h)
-			p.await("the end of the successor", 2*time.Minute, func() bool { return p.row(next).EndedAt != nil })
-			calls := 0
-			p.w.inject = func(c *call) fault {
-				if strings.HasPrefix(c.who, "pipeline ") && c.kind == reading {
-					if calls++; calls == n+1 {
-						return failed
-					}
-				}
-				return none
-			}
-			p.resume(&pl, false)
-			p.reachStatus(pl.ID, daemon.PipelineDone)
-			if handoff := p.handoffs(a.id)[0]; handoff.Phase != daemon.Completed {
-				t.Errorf("handoff %d is %s", handoff.ID, handoff.Phase)
-			}
-		})
-	}
+	reads := func(c *call) bool { return strings.HasPrefix(c.who, "pipeline ") && c.kind == reading }
+	atEach(t, failed, reads, func(t *testing.T, p *person, h *host, begin func()) {
+		pl, a, next := abortedHandover(p, h)
+		p.await("the end of the successor", 2*time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		begin()
+		p.resume(&pl, false)
+		p.reachStatus(pl.ID, daemon.PipelineDone)
+		equal(t, "the handoff is", p.handoffs(a.id)[0].Phase, daemon.Completed)
+	})
 }
 
 // TestHandedOverWhileItIsLookedAt: a pipeline's lane reads its step before a handoff makes a successor, and the agent's row
@@ -174,9 +163,7 @@ func TestOneSuccessor(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		a.signal(syscall.SIGKILL)
 		failed := p.reach(a, daemon.Failed)
-		if failed.Error.Code != "agent_gone" {
-			t.Errorf("failed with %s", failed.Error.Code)
-		}
+		equal(t, "failed with", failed.Error.Code, daemon.Code("agent_gone"))
 		next := p.reopen(h, a.id)
 		wantCode(t, p.retry(&failed), "agent_resumed")
 		p.stop(h, next.ID, true)

@@ -3,7 +3,9 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +29,12 @@ func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
 func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
 	t.Parallel()
+	tellOnce(t, hosts, tell)
+}
+
+// tellOnce tells a story, while the test waits.
+func tellOnce(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host)) {
+	t.Helper()
 	root := must(os.MkdirTemp("", "s")) // shorter than t.TempDir(): the path is part of typed texts, which must stay short
 	synctest.Test(t, func(t *testing.T) {
 		w := must(newWorld(1, root))
@@ -63,6 +71,46 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 func storyAs(t *testing.T, name string, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { story(t, tell) })
+}
+
+// atEach tells a story once for each call that is accepts after the story has called begin: a fault meets the first of them, then the second,
+// until a story has no further one. Under the race detector it leaves out some of them.
+func atEach(t *testing.T, how fault, is func(c *call) bool, tell func(t *testing.T, p *person, h *host, begin func())) {
+	t.Helper()
+	t.Run(string(how), func(t *testing.T) {
+		t.Parallel()
+		for at, met := 1, true; met && !t.Failed(); at += max(1, slower/4) {
+			met = false
+			t.Run(fmt.Sprint("call ", at), func(t *testing.T) {
+				tellOnce(t, 1, func(t *testing.T, p *person, h *host) {
+					tell(t, p, h, func() {
+						n := 0
+						p.w.inject = func(c *call) fault {
+							if !is(c) {
+								return none
+							}
+							if n++; n != at {
+								return none
+							}
+							met = true
+							return how
+						}
+					})
+				})
+			})
+			if at == 1 && !met {
+				t.Error("the story has no such call")
+			}
+		}
+	})
+}
+
+// act reports whether a daemon writes or acts in a terminal.
+func act(c *call) bool { return c.own.host != nil && (c.kind == writing || c.kind == typing) }
+
+// afterRecord begins when a handoff is recorded.
+func afterRecord(p *person, begin func()) {
+	p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ recorded") }, begin)
 }
 
 // start requests a new agent, and returns its id.

@@ -57,9 +57,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 				return none
 			}
 			removed(p, t, h, &tree)
-			if times != 5 {
-				t.Errorf("the database did not answer %d times", times)
-			}
+			equal(t, "the database did not answer … times", times, 5)
 		})
 	}
 }

@@ -101,9 +101,7 @@ func TestEnterIsNotForTheDraftThatCameBack(t *testing.T) {
 			p.send(a.id)
 			p.await("the message to be typed", time.Minute, func() bool { return typed })
 			p.wait("looks elsewhere", 8*time.Second, 8*time.Second)
-			if want := drafts[0] + drafts[1]; a.composer.Text != want {
-				t.Errorf("the composer holds %q, not %q", a.composer.Text, want)
-			}
+			equal(t, "the composer holds", a.composer.Text, drafts[0]+drafts[1])
 		})
 	}
 }
@@ -120,9 +118,7 @@ func TestLongMessageBesideADraft(t *testing.T) {
 			return errorOf(d.Daemon.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false))
 		}))
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
-		if a.composer.Text != "half a thought" {
-			t.Errorf("the composer holds %q", a.composer.Text)
-		}
+		equal(t, "the composer holds", a.composer.Text, "half a thought")
 	})
 }
 

@@ -116,9 +116,7 @@ func exhaust(p *person, t *testing.T, h *host) *agent {
 	p.await("the alert", time.Minute, func() bool { return events(p, event.BudgetReached) == 1 })
 	p.send(a.id)
 	p.wait("waits", 2*time.Minute, 2*time.Minute)
-	if n := p.queued(a); n != 1 {
-		t.Errorf("%d texts are queued for an agent that is held", n)
-	}
+	equal(t, "texts are queued for an agent that is held", p.queued(a), 1)
 	if note := p.row(a).Note; note == "" {
 		t.Error("the agent does not say that it is held")
 	}
@@ -132,18 +130,12 @@ func TestBudgetHoldsUntilMidnight(t *testing.T) {
 		a := exhaust(p, t, h)
 		p.end(h)
 		p.wait("waits", 2*time.Minute, 2*time.Minute)
-		if n := p.queued(a); n != 1 {
-			t.Errorf("%d texts are queued after a restart", n)
-		}
-		if n := events(p, event.BudgetReset); n != 0 {
-			t.Errorf("told %d times on the same day that the budget counts anew", n)
-		}
+		equal(t, "texts are queued after a restart", p.queued(a), 1)
+		equal(t, "told … times on the same day that the budget counts anew", events(p, event.BudgetReset), 0)
 		was := shown(p, a)
 		h.setClock(24 * time.Hour)
 		p.await("the next day", 3*time.Minute, func() bool { return p.queued(a) == 0 && shown(p, a) > was && p.row(a).State == daemon.Idle })
-		if r := p.row(a); r.Note != "" {
-			t.Errorf("note %q on the next day", r.Note)
-		}
+		equal(t, "note … on the next day", p.row(a).Note, "")
 		p.end(h)
 		p.wait("waits", time.Minute, time.Minute)
 		if n, m := events(p, event.BudgetReached), events(p, event.BudgetReset); n != 1 || m != 1 {

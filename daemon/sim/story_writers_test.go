@@ -45,9 +45,7 @@ func (a *agent) askedOnce(t *testing.T) {
 			asked++
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the agent was asked for the document %d times", asked)
-	}
+	equal(t, "the agent was asked for the document … times", asked, 1)
 }
 
 // TestRetryBesideAQueuedInstruction: a person's prompt comes before the instruction, which the runtime queues, and the API refuses that

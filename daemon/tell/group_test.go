@@ -3,7 +3,6 @@ package tell
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,9 +56,7 @@ func TestTroubleOfSeveralAgentsIsToldOnce(t *testing.T) {
 			t.Errorf("told %d times: %q", n, s.shown())
 		}
 		s.pass(time.Minute)
-		if got := s.shown()[2:]; !slices.Equal(got, []string{"1m9s 2 agents in trouble, usage limit"}) {
-			t.Errorf("told %q", got)
-		}
+		equal(t, "told", s.shown()[2:], []string{"1m9s 2 agents in trouble, usage limit"})
 		s.settled("told spared told told told told told told told told")
 	})
 }
@@ -91,9 +88,7 @@ func TestOneAlertForADeadServer(t *testing.T) {
 			"Handoff 31 failed by it, before its record: `understudy handoff show ID` says how to go on. " +
 			"Start anew, for want of a session: agent 4, by `understudy agent start`. " +
 			"Open sessions again: agent 1, 5, 6, by `understudy agent resume --all`. The next agent gets a new server."
-		if s.last() != want {
-			t.Errorf("told\n%s, want\n%s", s.last(), want)
-		}
+		equal(t, "told", s.last(), want)
 		s.settled(strings.TrimSpace(strings.Repeat("told ", 10)))
 		if mark := s.marks()[1]; len(mark["merged"].([]any)) != 8 {
 			t.Errorf("the event that says so: %v", mark)

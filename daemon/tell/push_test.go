@@ -2,7 +2,7 @@ package tell
 
 import (
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +38,7 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		if got := strings.Join(names, " "); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.e.Type, got, tt.want)
-		}
+		equal(t, fmt.Sprint(tt.e.Type), strings.Join(names, " "), tt.want)
 	}
 }
 
@@ -59,9 +57,7 @@ func TestPushesAreQueuedWithTheMark(t *testing.T) {
 		for _, p := range s.rows.pushes {
 			got = append(got, p.Target+" "+p.Message.Level)
 		}
-		if !slices.Equal(got, []string{"phone error"}) {
-			t.Errorf("queued %q", got)
-		}
+		equal(t, "queued", got, []string{"phone error"})
 	})
 }
 

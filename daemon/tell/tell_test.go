@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/presence"
 )
@@ -225,9 +227,7 @@ func (s *telling) marks() (list []map[string]any) {
 // shows fails unless exactly want was shown so far.
 func (s *telling) shows(want ...string) {
 	s.t.Helper()
-	if got := s.shown(); !slices.Equal(got, want) {
-		s.t.Errorf("shown\n got %q\nwant %q", got, want)
-	}
+	equal(s.t, "shown", s.shown(), want)
 }
 
 // settled fails unless the events have the states in want, in order.
@@ -239,9 +239,7 @@ func (s *telling) settled(want string) {
 			got = append(got, s.rows.state[e.ID])
 		}
 	})
-	if strings.Join(got, " ") != want {
-		s.t.Errorf("events are %q, want %q", strings.Join(got, " "), want)
-	}
+	equal(s.t, "events are", strings.Join(got, " "), want)
 }
 
 func TestNoticesOfAnAgentAreHeld(t *testing.T) {
@@ -266,9 +264,7 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 			t.Errorf("the event that says so: %v", last)
 		}
 		s.done(1) // the gap is over
-		if got := s.shown()[len(s.shown())-1]; got != "12s handoff completed (agent 1)" {
-			t.Errorf("after the gap: %q", got)
-		}
+		equal(t, "after the gap", s.shown()[len(s.shown())-1], "12s handoff completed (agent 1)")
 	})
 }
 
@@ -396,3 +392,5 @@ func TestStopWhileTelling(t *testing.T) {
 		s.start()
 	})
 }
+
+var equal = wardentest.Equal

@@ -24,9 +24,7 @@ func TestCountOfWhatNeedsAPerson(t *testing.T) {
 		Handoffs: []daemon.Handoff{failed(time.Minute, nil)},
 	}
 	got := o.Count()
-	if want := "2 wait, 1 failed, 3 died, 1 finished"; got.Text != want {
-		t.Errorf("%q, want %q", got.Text, want)
-	}
+	equal(t, "got.Text", got.Text, "2 wait, 1 failed, 3 died, 1 finished")
 	if got.Parts[0] != (AttentionPart{NeedsAnswer, 2, "2 wait"}) {
 		t.Errorf("parts %+v", got.Parts)
 	}

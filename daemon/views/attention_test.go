@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -87,9 +89,7 @@ func TestAttentionOfActiveAgents(t *testing.T) {
 		if tt.handoff != nil {
 			o.Handoffs = []daemon.Handoff{*tt.handoff}
 		}
-		if got := said(o.Attention()); got != tt.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
-		}
+		equal(t, name, said(o.Attention()), tt.want)
 	}
 }
 
@@ -139,9 +139,7 @@ func TestAttentionOfEndedAgents(t *testing.T) {
 		if name == "somebody else goes on" {
 			o.Ended[0].SuccessorID = new(int64(3))
 		}
-		if got := said(o.Attention()); got != tt.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
-		}
+		equal(t, name, said(o.Attention()), tt.want)
 	}
 }
 
@@ -155,9 +153,7 @@ func TestDeathsOfOneServerAreOneAttention(t *testing.T) {
 	const want = "agent 2 died for 1h0m0s: 3 agents ended with their tmux server: 2 (b), 3 (c), 4 (d); `understudy agent resume --all` opens their sessions again\n" +
 		"agent 5 died for 1h0m0s: it died, which nobody asked for; `understudy agent resume 5` opens its session again"
 	got := o.Attention()
-	if said(got) != want {
-		t.Errorf("got\n%s\nwant\n%s", said(got), want)
-	}
+	equal(t, "said(got)", said(got), want)
 	if len(got) != 2 || len(got[0].Together) != 3 || got[1].Together != nil {
 		t.Errorf("together: %+v", got)
 	}
@@ -178,9 +174,7 @@ func TestAttentionOfPipelines(t *testing.T) {
 	}}
 	const want = "pipeline 2 failed for 1h0m0s: it failed at step 2 of 2, reviewer: Step timed out; wait\n" +
 		"pipeline 1 approval for 1m0s: it waits for your approval of step 2 of 2, reviewer; look at `understudy pipeline show 1`, then `understudy pipeline approve 1` or `understudy pipeline reject 1`"
-	if got := said(o.Attention()); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	equal(t, "said(o.Attention())", said(o.Attention()), want)
 }
 
 // Agents whose rows name each other as predecessor make a circle and no line.
@@ -216,8 +210,8 @@ func TestAttentionToSeveralHeirs(t *testing.T) {
 		"nobody is left": {nil, []daemon.Agent{seen(2, gone), seen(3, gone), seen(1, over(time.Hour, "exit"))}, "handoff 9" + says},
 	} {
 		o := Overview{At: noon, Agents: tt.agents, Ended: tt.ended, Handoffs: []daemon.Handoff{shared}}
-		if got := said(o.Attention()); got != tt.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
-		}
+		equal(t, name, said(o.Attention()), tt.want)
 	}
 }
+
+var equal = wardentest.Equal

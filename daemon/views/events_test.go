@@ -17,9 +17,7 @@ func TestUnknownEventTypeIsRefusedWithTheNearest(t *testing.T) {
 		if err := CheckEventTypes([]string{"agent_ended", types}); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", types, got, want)
-		}
+		equal(t, types, got, want)
 	}
 	if err := CheckEventTypes(nil); err != nil {
 		t.Errorf("of all: %v", err)

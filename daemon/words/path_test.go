@@ -13,8 +13,6 @@ func TestPaths(t *testing.T) {
 		{"~/src/shop main", words.Where("~/src/shop", "shop", "main")}, {"~/src/shop/web main", words.Where("~/src/shop/web", "shop", "main")},
 		{"/trees/fix shop:main", words.Where("/trees/fix", "shop", "main")}, {"/tmp", words.Where("/tmp", "", "")}, {"/tmp shop", words.Where("/tmp", "shop", "")},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%q, want %q", c[1], c[0])
-		}
+		equal(t, "c[0]", c[0], c[1])
 	}
 }

@@ -1,6 +1,10 @@
 package words
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
 
 // TestLogLeavesQuotesOut: nothing that a pane shows enters the log, also if the pane shows the marks of a quote.
 func TestLogLeavesQuotesOut(t *testing.T) {
@@ -12,8 +16,8 @@ func TestLogLeavesQuotesOut(t *testing.T) {
 		"An open ‹ mark":      "An open ‹ mark",
 		"a › b " + Quote("c"): "a › b ‹…›",
 	} {
-		if got := Log(message); got != want {
-			t.Errorf("%q: %q, want %q", message, got, want)
-		}
+		equal(t, message, Log(message), want)
 	}
 }
+
+var equal = wardentest.Equal

@@ -1,9 +1,12 @@
 package words_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -43,9 +46,7 @@ func TestHostileText(t *testing.T) {
 				want.text = c.in
 			}
 			got := want.clean(c.in)
-			if got != want.text {
-				t.Errorf("%s for a %s: %q, want %q", c.about, target, got, want.text)
-			}
+			equal(t, c.about+" for a "+target, got, want.text)
 			if again := want.clean(got); again != got {
 				t.Errorf("%s for a %s: %q, and done again %q", c.about, target, got, again)
 			}
@@ -66,9 +67,7 @@ func TestNotificationKeepsItsCommand(t *testing.T) {
 		if want == "=" {
 			want = in
 		}
-		if got := words.Notification(in, 40); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		equal(t, in, words.Notification(in, 40), want)
 	}
 }
 
@@ -79,13 +78,9 @@ func TestClip(t *testing.T) {
 		limit int
 		want  string
 	}{{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 2, "日…"}, {"ab cd", 4, "ab…"}, {"ab", 1, "…"}} {
-		if got := words.Clip(c.in, c.limit); got != c.want {
-			t.Errorf("Clip(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
-		}
+		equal(t, fmt.Sprint("Clip(", c.in, ", ", c.limit, ")"), words.Clip(c.in, c.limit), c.want)
 	}
-	if got := words.FirstLine("\n one two \nthree", 6); got != "one t…" {
-		t.Errorf("first line: %q", got)
-	}
+	equal(t, "first line", words.FirstLine("\n one two \nthree", 6), "one t…")
 }
 
 func TestNumbers(t *testing.T) {
@@ -103,9 +98,7 @@ func TestNumbers(t *testing.T) {
 		{"", words.Spark(nil)}, {"▁▁▅██", words.Spark([]float64{-1, 0, 0.5, 1, 7})},
 		{"1 step", words.Count(1, "step")}, {"0 steps", words.Count(int64(0), "step")}, {"", words.Stamp(time.Time{})},
 	} {
-		if want, got := c[0], c[1]; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		equal(t, "c[1]", c[1], c[0])
 	}
 }
 
@@ -115,8 +108,8 @@ func TestSentences(t *testing.T) {
 		{"awaiting document", words.Of("awaiting_document")}, {"Über", words.Capital("über")}, {"", words.Capital("")}, {"It is so", words.TrimDot("It is so.")},
 		{"a: b", words.Join(": ", "a", "", "b")}, {"a, b and 3 more", words.List([]string{"a", "b"}, 5)}, {"a", words.List([]string{"a"}, 1)},
 	} {
-		if want, got := c[0], c[1]; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		equal(t, "c[1]", c[1], c[0])
 	}
 }
+
+var equal = wardentest.Equal

@@ -54,9 +54,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	}
 	t.Run("migrated once", func(t *testing.T) {
 		dbtest.New(t, migrate)
-		if n := migrations.Load(); n != 1 {
-			t.Errorf("migrated %d times", n)
-		}
+		equal(t, "migrated … times", migrations.Load(), int32(1))
 	})
 	t.Run("empty", func(t *testing.T) {
 		var tables int
@@ -139,4 +137,4 @@ func connect(t *testing.T, connString string) *pgx.Conn {
 	return conn
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

@@ -59,18 +59,14 @@ func TestRelayResetsSessions(t *testing.T) {
 
 	next := succeed(t, relay, pid)
 	execute(t, next, "PREPARE one AS SELECT 2", "CREATE TEMPORARY TABLE scratch ()")
-	if got := answer[int](t, next, "SELECT count(*) FROM pg_listening_channels()"); got != 0 {
-		t.Errorf("the session listens to %d channels of another client", got)
-	}
+	equal(t, "the session listens to … channels of another client", answer[int](t, next, "SELECT count(*) FROM pg_listening_channels()"), 0)
 	if got := answer[string](t, next, "SHOW timezone"); got == "Asia/Tokyo" {
 		t.Error("the session has another client's time zone")
 	}
 	if !answer[bool](t, connect(t, direct), "SELECT pg_try_advisory_lock(1)") {
 		t.Error("the session has another client's lock")
 	}
-	if got := answer[string](t, next, "SELECT body FROM note"); got != "kept" {
-		t.Errorf("the note %q is there", got)
-	}
+	equal(t, "the note … is there", answer[string](t, next, "SELECT body FROM note"), "kept")
 	if other := connect(t, dbtest.With(relay.ConnString(), "application_name", "other")); other.PgConn().PID() == pid {
 		t.Error("a client with other settings has the session")
 	}
@@ -109,9 +105,7 @@ func TestRelayEndsBusySessions(t *testing.T) {
 			if next.PgConn().PID() == first.PgConn().PID() {
 				t.Error("the next client has the session")
 			}
-			if got := answer[int](t, next, "SELECT count(*) FROM note"); got != 0 {
-				t.Errorf("%d notes of a client that did not commit", got)
-			}
+			equal(t, "notes of a client that did", answer[int](t, next, "SELECT count(*) FROM note"), 0)
 			gone := "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)"
 			wardentest.Eventually(t, "the end of the session", func() bool {
 				var is bool

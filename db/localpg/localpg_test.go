@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,20 +17,14 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	c := start(t, dir)
-	if got := ask[string](t, c, "SELECT current_database() || ' ' || current_user"); got != "understudy understudy" {
-		t.Errorf("database and user: %q", got)
-	}
+	equal(t, "database and user", ask[string](t, c, "SELECT current_database() || ' ' || current_user"), "understudy understudy")
 	for setting, want := range map[string]string{
 		"listen_addresses": "", "data_checksums": "on", "wal_segment_size": "4MB", "wal_level": "minimal",
 		"server_encoding": "UTF8", "max_connections": "40", "fsync": "off", "dynamic_shared_memory_type": "mmap",
 	} {
-		if got := ask[string](t, c, "SHOW "+setting); got != want {
-			t.Errorf("%s is %q, want %q", setting, got, want)
-		}
+		equal(t, setting+" is", ask[string](t, c, "SHOW "+setting), want)
 	}
-	if got := ask[string](t, c, "SELECT upper('é')"); got != "É" {
-		t.Errorf("upper case of é is %q: not a UTF-8 locale", got)
-	}
+	equal(t, "upper case of é is …: not a UTF-8 locale", ask[string](t, c, "SELECT upper('é')"), "É")
 	for _, private := range []string{"data", "sock"} {
 		info, err := os.Stat(filepath.Join(dir, private))
 		if err != nil || info.Mode().Perm() != 0o700 {
@@ -48,9 +41,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 		t.Error("Ensure after Stop starts the server")
 	}
 
-	if got := ask[int](t, start(t, dir), "SELECT x FROM canary"); got != 1 {
-		t.Errorf("the second start lost the data: %d", got)
-	}
+	equal(t, "the second start lost the data", ask[int](t, start(t, dir), "SELECT x FROM canary"), 1)
 }
 
 // TestStopsBesideAFork: a child that was forked while the server ran, and has not called exec yet, keeps no lock.
@@ -209,9 +200,7 @@ func TestRefusesAnotherMajorVersion(t *testing.T) {
 	if !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "PostgreSQL 9 ") || !strings.Contains(err.Error(), bin.Version) {
 		t.Errorf("error: %v", err)
 	}
-	if after := list(t, filepath.Join(dir, "data")); !slices.Equal(before, after) {
-		t.Errorf("the cluster was touched:\n%v\n%v", before, after)
-	}
+	equal(t, "the cluster was touched", before, list(t, filepath.Join(dir, "data")))
 }
 
 func TestRefusesAForeignFolder(t *testing.T) {
@@ -237,12 +226,8 @@ func TestNamesTheFolderThatBars(t *testing.T) {
 	must(t, os.Chmod(barring, 0o700))
 	dir := filepath.Join(barring, "data", "postgres")
 	stranger := account{name: "stranger", uid: 4242, gid: 4242, switched: true}
-	if got := stranger.barredBy(dir); got != barring {
-		t.Errorf("barred by %q, want %q", got, barring)
-	}
-	if got := (account{}).barredBy(dir); got != "" {
-		t.Errorf("our own account is barred by %q", got)
-	}
+	equal(t, "barred by", stranger.barredBy(dir), barring)
+	equal(t, "our own account is barred by", (account{}).barredBy(dir), "")
 	if os.Geteuid() != 0 { // only root starts a server for another account
 		return
 	}
@@ -273,9 +258,7 @@ func TestSettingsOfTheCallerWin(t *testing.T) {
 	c, err := Start(t.Context(), Config{Dir: cluster(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})
 	must(t, err)
 	defer stop(t, c)
-	if got := ask[string](t, c, "SHOW max_connections"); got != "77" {
-		t.Errorf("max_connections is %s", got)
-	}
+	equal(t, "max_connections is", ask[string](t, c, "SHOW max_connections"), "77")
 }
 
 func TestPicksTheVersion(t *testing.T) {

@@ -182,9 +182,7 @@ func ask[T any](t *testing.T, c *Cluster, sql string) T {
 
 func answers(t *testing.T, c *Cluster) {
 	t.Helper()
-	if got := ask[int](t, c, "SELECT 1"); got != 1 {
-		t.Errorf("the server answers %d", got)
-	}
+	equal(t, "the server answers", ask[int](t, c, "SELECT 1"), 1)
 }
 
 func askOn[T any](t *testing.T, conn *pgx.Conn, sql string) T {
@@ -204,4 +202,4 @@ func crash(t *testing.T, c *Cluster) {
 	wardentest.Eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal
 
 // post sends a body as the CLI does.
 func post(t *testing.T, api *FakeAPI, body string) *http.Response {
@@ -64,9 +64,7 @@ func TestFakeAPIWritesTheDocumentOnce(t *testing.T) {
 	api := NewFakeAPI(t, nil)
 	types, _, input := events(t, post(t, api, body(true, asked)).Body)
 	want := []string{"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"}
-	if !slices.Equal(types, want) {
-		t.Errorf("events %q", types)
-	}
+	equal(t, "events", types, want)
 	var in struct {
 		Path    string `json:"file_path"`
 		Content string
@@ -137,12 +135,8 @@ func TestFakeAPIBlocks(t *testing.T) {
 func TestFakeAPIFails(t *testing.T) {
 	t.Parallel()
 	api := NewFakeAPI(t, Fails(529, "overloaded"))
-	if resp := post(t, api, body(true, asked)); resp.StatusCode != 529 {
-		t.Errorf("status %d", resp.StatusCode)
-	}
-	if resp := post(t, api, `{"messages":7}`); resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("status %d for nonsense", resp.StatusCode)
-	}
+	equal(t, "status", post(t, api, body(true, asked)).StatusCode, 529)
+	equal(t, "status … for nonsense", post(t, api, `{"messages":7}`).StatusCode, http.StatusBadRequest)
 }
 
 func TestFakeAPIHolds(t *testing.T) {
@@ -220,8 +214,6 @@ func TestHeadings(t *testing.T) {
 		"- **## What Was Done**: progress.\n- **## Open Questions**: blockers.\n- **## Code Patterns**: what it must know",
 		"# Handoff\n## What Was Done\nAll.\n## Open Questions\n\n## Code Patterns",
 	} {
-		if got := Headings(text); !slices.Equal(got, []string{"What Was Done", "Open Questions", "Code Patterns"}) {
-			t.Errorf("%q: %q", text, got)
-		}
+		equal(t, text, Headings(text), []string{"What Was Done", "Open Questions", "Code Patterns"})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal
 
 // These tests check the behaviour of the real CLI on which the daemon relies, so that an upgrade shows what has
 // changed. They do not use the daemon.
@@ -117,9 +117,7 @@ func registers(s session) {
 	if c.Env["TMUX_PANE"] != "%0" || c.Session != sessionID || c.Source != "startup" {
 		s.t.Errorf("pane %q, session %s, source %s", c.Env["TMUX_PANE"], c.Session, c.Source)
 	}
-	if got := runtimes.ConfigDirOfTranscript(c.Transcript); got != s.home.ConfigDir {
-		s.t.Errorf("transcript %s: configuration directory %q, want %q", c.Transcript, got, s.home.ConfigDir)
-	}
+	equal(s.t, "transcript "+c.Transcript+": configuration directory", runtimes.ConfigDirOfTranscript(c.Transcript), s.home.ConfigDir)
 	s.idle()
 	r, err := s.registry()
 	must(s.t, err)
@@ -165,9 +163,7 @@ func (s session) stops() int {
 func exits(s session) {
 	s.idle()
 	s.deliver(claude.ExitText)
-	if c := s.hooks.await(s.t, "SessionEnd", event("SessionEnd")); c.Reason != "prompt_input_exit" {
-		s.t.Errorf("reason %q", c.Reason)
-	}
+	equal(s.t, "reason", s.hooks.await(s.t, "SessionEnd", event("SessionEnd")).Reason, "prompt_input_exit")
 	waitGone(s.t, s.pid)
 }
 
@@ -185,9 +181,7 @@ func asksFirst(s session) {
 	s.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
 	s.keys("Escape")
 	s.idle() // only the registry shows the end of an interrupted turn
-	if s.stops() != stops {
-		s.t.Error("Esc brought a Stop")
-	}
+	equal(s.t, "Esc brought a Stop", s.stops(), stops)
 }
 
 // putsADraftAside: the stash key puts a person's draft aside, and the CLI brings it back. If a draft is aside already,
@@ -200,9 +194,7 @@ func putsADraftAside(s session) {
 	s.paste(human)
 	s.shows(human)
 	s.deliver(ours)
-	if c := s.submitted(ours); c.Prompt != ours {
-		s.t.Errorf("prompt %q", c.Prompt)
-	}
+	equal(s.t, "prompt", s.submitted(ours).Prompt, ours)
 	s.until("the draft", func(s runtimes.Screen, _ string) bool { return s.Draft == human && !s.Stashed })
 	s.stopped(stops)
 	s.untilStatus(runtimes.StatusIdle)

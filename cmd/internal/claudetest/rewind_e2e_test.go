@@ -53,9 +53,7 @@ func (s session) sameAsModel(file, prompt string, want []string) {
 	marked := regexp.MustCompile(`marker-\w+: |continued from a previous conversation`)
 	s.turn(prompt)
 	r := s.api.Await(s.t, prompt, func(r claudetest.Request) bool { return strings.Contains(strings.Join(r.UserTexts(), "\n"), prompt) })
-	if given := marked.FindAllString(strings.Join(r.UserTexts(), "\n"), -1); !slices.Equal(given, want) {
-		s.t.Errorf("the model was given %q, want %q", given, want)
-	}
+	equal(s.t, "the model was given", marked.FindAllString(strings.Join(r.UserTexts(), "\n"), -1), want)
 	var told []string
 	poll(s.t, "the prompt in the transcript", func() bool { // the CLI writes a moment after its hooks
 		got, err := transcript.Read(s.t.Context(), claude.Runtime, file, transcript.Want{All: true})
@@ -66,7 +64,5 @@ func (s session) sameAsModel(file, prompt string, want []string) {
 		}
 		return slices.Contains(told, want[len(want)-1])
 	})
-	if !slices.Equal(told, want) {
-		s.t.Errorf("the transcript tells %q, want %q", told, want)
-	}
+	equal(s.t, "the transcript tells", told, want)
 }

@@ -86,8 +86,6 @@ func TestTodosAndThinkingLevel(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		req := s.api.Await(t, "the copy's prompt", func(r claudetest.Request) bool { return strings.Contains(strings.Join(r.NewTexts(), "\n"), prompt) })
-		if is := bytes.Contains(req.Raw, []byte(`"output_config":{"effort":"medium"}`)); is != (level != "") {
-			t.Errorf("copied at level %q: the request asks for medium is %v", level, is)
-		}
+		equal(t, "copied at level "+level+": the request asks for medium is", bytes.Contains(req.Raw, []byte(`"output_config":{"effort":"medium"}`)), level != "")
 	}
 }

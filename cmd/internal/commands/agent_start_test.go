@@ -33,9 +33,7 @@ func TestWhatKeepsAnAgentFromStarting(t *testing.T) {
 		if err := notStarting(&c.began, &c.now); err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		equal(t, c.name, got, c.want)
 	}
 }
 

@@ -54,8 +54,6 @@ func TestUIDeliveryNote(t *testing.T) {
 		{queued, daemon.Agent{ID: 12, State: daemon.Idle, Note: "its composer holds a draft"}, "its composer holds a draft"},
 		{&daemon.Delivery{State: daemon.DeliveryTyping}, daemon.Agent{State: daemon.Working}, ""},
 	} {
-		if got := views.QueuedWords(c.d, &c.g); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		equal(t, "views.QueuedWords(c.d, &c.g)", views.QueuedWords(c.d, &c.g), c.want)
 	}
 }

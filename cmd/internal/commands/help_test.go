@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,13 +99,9 @@ func TestCompletionIsThere(t *testing.T) {
 func TestCompletionOfLists(t *testing.T) {
 	t.Parallel()
 	got, _ := listOf(func() []string { return []string{"a", "b", "ab"} })(nil, nil, "b,x,a")
-	if want := []string{"b,x,a", "b,x,ab"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equal(t, "got", got, []string{"b,x,a", "b,x,ab"})
 	words := ownNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
-	if want := []string{"once\tagent 3, idle"}; !slices.Equal(words, want) {
-		t.Errorf("names %q, want %q", words, want)
-	}
+	equal(t, "names", words, []string{"once\tagent 3, idle"})
 }
 
 // TestStartTakesTheFlagOfHandoff: whoever knows `handoff --permission-mode` writes that for a start, too.

@@ -13,4 +13,4 @@ func TestMain(m *testing.M) {
 	os.Exit(wardentest.Run(m.Run))
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

@@ -86,8 +86,6 @@ func TestNoPipelines(t *testing.T) {
 		"no pipelines with status approval":                               {Status: "approval"},
 		"no pipelines of template quick_fix with status done before 3":    {Status: "done", Template: "quick_fix", Before: 3},
 	} {
-		if got := noPipelines(&o); got != said {
-			t.Errorf("got %q, want %q", got, said)
-		}
+		equal(t, "noPipelines(&o)", noPipelines(&o), said)
 	}
 }

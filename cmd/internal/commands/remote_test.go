@@ -57,7 +57,5 @@ func TestCodeIsDrawnDotByDot(t *testing.T) {
 	if black == 0 {
 		t.Error("no dot is black")
 	}
-	if coloured := codeText(code, true); strings.Count(coloured, "\x1b[0m\n") != len(lines) {
-		t.Error("a line's colours go on")
-	}
+	equal(t, "a line's colours go on", strings.Count(codeText(code, true), "\x1b[0m\n"), len(lines))
 }

@@ -17,13 +17,9 @@ func TestMiddleOut(t *testing.T) {
 	for i := range 40 {
 		lines = append(lines, fmt.Sprint(i))
 	}
-	if got, want := d.middleOut(strings.Join(lines, "\n")+"\n", 9), "0\n1\n2\n3\n4\n5\n(31 more lines)\n37\n38\n39"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equal(t, `d.middleOut(strings.Join(lines, "\n")+"\n", 9)`, d.middleOut(strings.Join(lines, "\n")+"\n", 9), "0\n1\n2\n3\n4\n5\n(31 more lines)\n37\n38\n39")
 	const short = "# Head\n\n- one\n- two"
-	if got := d.middleOut(short, 4); got != short {
-		t.Errorf("got %q, want %q", got, short)
-	}
+	equal(t, "d.middleOut(short, 4)", d.middleOut(short, 4), short)
 	if got, want := d.middleOut(strings.Repeat("words ", 30), 4), strings.Repeat("words ", 17)+"words\n"+strings.Repeat("words ", 11)+"words"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -36,8 +36,6 @@ func TestRealOnes(t *testing.T) {
 				}
 			}
 		}
-		if got := realOnes(); got != step.want {
-			t.Errorf("got %q, want %q", got, step.want)
-		}
+		equal(t, "realOnes()", realOnes(), step.want)
 	}
 }

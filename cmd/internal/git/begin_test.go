@@ -32,9 +32,7 @@ func TestBranchOfRemote(t *testing.T) {
 	r.make(worktree.Spec{Branch: "feature", From: p.BaseCommit, Path: path}) // as the daemon does
 	tree := r.at(path)
 	tree.wantTreeAt("feature", feature)
-	if got := tree.says("rev-parse", "--abbrev-ref", "feature@{upstream}"); got != "origin/feature" {
-		t.Errorf("it follows %s", got)
-	}
+	equal(t, "it follows", tree.says("rev-parse", "--abbrev-ref", "feature@{upstream}"), "origin/feature")
 	tree.Write("c.go", "1\n")
 	tree.Commit(time.Now())
 	if _, err := Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}); err != nil {
@@ -47,9 +45,7 @@ func TestBranchOfRemote(t *testing.T) {
 		t.Errorf("the person has said where it begins: %+v, %v", p, err)
 	}
 	r.make(worktree.Spec{Branch: "later", From: p.BaseCommit, Path: path + "-base"})
-	if got := r.says("for-each-ref", "--format=%(upstream)", "refs/heads/later"); got != "" {
-		t.Errorf("it follows %s", got)
-	}
+	equal(t, "it follows", r.says("for-each-ref", "--format=%(upstream)", "refs/heads/later"), "")
 
 	r.Git("remote", "add", "-f", "fork", origin.Dir)
 	r.Git("branch", "-D", "-r", "origin/feature")
@@ -71,9 +67,7 @@ func TestBranchOfRemote(t *testing.T) {
 		t.Errorf("the default: %+v, %v", p, err)
 	}
 	r.make(worktree.Spec{Branch: "both", From: p.BaseCommit, Path: path + "-both"})
-	if got := r.says("rev-parse", "--abbrev-ref", "both@{upstream}"); got != "fork/both" {
-		t.Errorf("it follows %s", got)
-	}
+	equal(t, "it follows", r.says("rev-parse", "--abbrev-ref", "both@{upstream}"), "fork/both")
 }
 
 // TestBranchNamedLikeSomethingElse: a person who gives the name of a tag, of a remote's branch or of a commit means that, so no branch

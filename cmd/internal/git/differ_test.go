@@ -74,9 +74,7 @@ func told(d worktree.Diff, hunks bool) string {
 
 func wantTold(t *testing.T, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("the diff is\n%swant\n%s", got, want)
-	}
+	equal(t, "the diff is", got, want)
 }
 
 // TestDiffSinceTheBase: commits, the index, the work tree and untracked files are all in the diff, and nothing that is
@@ -214,9 +212,7 @@ func TestDiffIsBounded(t *testing.T) {
 	r.Write("large", strings.Repeat("x", worktree.MaxFileSize+1))
 	d := r.differs(t, worktree.DiffQuery{Base: base})
 	wantTold(t, told(d, false), fmt.Sprintf("untracked \"large\" binary - to %d\nmodified \"long\" +450 -1 cut\nuntracked \"wide\" +1 -0\n", worktree.MaxFileSize+1))
-	if n := len(d.Files[1].Hunks[0].Lines); n != worktree.MaxFileLines {
-		t.Errorf("%d lines of the long file", n)
-	}
+	equal(t, "lines of the long file", len(d.Files[1].Hunks[0].Lines), worktree.MaxFileLines)
 	if line := d.Files[2].Hunks[0].Lines[0]; len(line) > worktree.MaxLine+3 || !strings.HasSuffix(line, "é…") {
 		t.Errorf("the wide line has %d bytes and ends in %q", len(line), line[len(line)-8:])
 	}
@@ -311,9 +307,7 @@ func TestLooksRunNothing(t *testing.T) {
 	if _, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}); err == nil {
 		t.Error("a blob is missing, and the diff does not say so")
 	}
-	if got := r.at(ran).names(); got != "" {
-		t.Errorf("git ran programs of the repository's choice: %s", got)
-	}
+	equal(t, "git ran programs of the repository's choice", r.at(ran).names(), "")
 
 	// The traps work: git alone falls into them.
 	r.Git("config", "--unset", "diff.orderFile")

@@ -118,9 +118,7 @@ func TestTreesChangeUnderway(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("git ran a program of the tree's")
 	}
-	if got := r.says("config", "filter.late.smudge") + r.says("config", "filter.late.clean"); got != program+program {
-		t.Errorf("the configuration was not changed under way: %q", got)
-	}
+	equal(t, "the configuration was not changed under way", r.says("config", "filter.late.smudge")+r.says("config", "filter.late.clean"), program+program)
 }
 
 // TestShieldKeepsSettings: what a repository says of how its files and objects are kept goes on counting, what names
@@ -142,9 +140,7 @@ func TestShieldKeepsSettings(t *testing.T) {
 	slices.Sort(lines)
 	wants := strings.Split(strings.TrimSuffix(want, "\n"), "\n")
 	slices.Sort(wants)
-	if !slices.Equal(lines, wants) {
-		t.Errorf("settings %q\nwant     %q", lines, wants)
-	}
+	equal(t, "settings", lines, wants)
 	s.close()
 	if _, err := os.Stat(s.folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the shield is left: %v", err)

@@ -101,9 +101,7 @@ func TestIncludedFilesAreCopied(t *testing.T) {
 		for _, c := range m.Copied {
 			names = append(names, c.Path)
 		}
-		if got := strings.Join(names, " "); got != ".env link node_modules/ notes.txt" {
-			t.Errorf("copied %s", got)
-		}
+		equal(t, "copied", strings.Join(names, " "), ".env link node_modules/ notes.txt")
 		tree := r.at(path)
 		for name, want := range map[string]string{".env": "TOKEN=1\n", "node_modules/x/index.js": "x\n", "notes.txt": "mine\n", "a.go": "package a\n", "branch.txt": "of the branch\n"} {
 			tree.holds(name, want)
@@ -147,9 +145,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("after work: %+v", l)
 	}
 	r.Git("branch", "-D", "copy")
-	if l := r.look(path, m.Copied); l.Alone != 1 {
-		t.Errorf("%d commits alone, want 1", l.Alone)
-	}
+	equal(t, "commits alone", r.look(path, m.Copied).Alone, 1)
 	if l := r.look(path+"-none", nil); !l.Gone {
 		t.Errorf("no tree: %+v", l)
 	}
@@ -187,9 +183,7 @@ func TestMerge(t *testing.T) {
 	if m := r.merge(path, "main"); m.Refused != "" || !m.FastForward || m.Where != r.Dir || r.says("rev-parse", "main") != tip {
 		t.Errorf("fast-forward: %+v", m)
 	}
-	if got := r.says("status", "--porcelain"); got != " M a.go" {
-		t.Errorf("the person's directory has %q", got)
-	}
+	equal(t, "the person's directory has", r.says("status", "--porcelain"), " M a.go")
 	if m := r.merge(path, "main"); !m.Already {
 		t.Errorf("again: %+v", m)
 	}

@@ -210,9 +210,7 @@ func TestOddRepositories(t *testing.T) {
 	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "see core.worktree") {
 		t.Errorf("merged elsewhere: %+v", m)
 	}
-	if got := other.names(); got != "mine" {
-		t.Errorf("there is %s now", got)
-	}
+	equal(t, "there is … now", other.names(), "mine")
 
 	// A tree that points to another repository is none of ours.
 	foreign, there := newTreeRepo(t)
@@ -339,9 +337,7 @@ func TestOddOrigins(t *testing.T) {
 		if out, err := newKeeper().Remove(t.Context(), worktree.Removal{Place: place, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/7"}); err != nil || out.Kept != "" || !out.BranchDeleted || !absent(path) {
 			t.Errorf("%s: removed: %+v, %v", name, out, err)
 		}
-		if got := r.says("status", "--porcelain", "--ignored"); got != "" {
-			t.Errorf("%s: %s", name, got)
-		}
+		equal(t, name, r.says("status", "--porcelain", "--ignored"), "")
 	}
 
 	unborn := origin.at(dir + "/unborn")

@@ -137,9 +137,7 @@ func TestTreesRemove(t *testing.T) {
 	tree.Commit(time.Now())
 	work := tree.says("rev-parse", "HEAD")
 	gone("committed")
-	if got := r.says("rev-parse", "new"); got != work {
-		t.Errorf("the branch is at %s, want %s", got, work)
-	}
+	equal(t, "the branch is at", r.says("rev-parse", "new"), work)
 
 	r.add("new", path).wantTree("new", work, path) // the branch goes on
 	r.at(path).Git("checkout", "-q", "--detach", "main")

@@ -71,4 +71,4 @@ func (t trees) Discard(ctx context.Context, dir, path string) error {
 	return err
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

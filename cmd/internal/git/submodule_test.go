@@ -122,9 +122,7 @@ func TestSubmodulesAreKept(t *testing.T) {
 	if on, at := er.says("branch", "--show-current"), er.says("rev-parse", "HEAD"); on != "mine" || at != tip {
 		t.Errorf("the submodule is on %s at %s", on, at)
 	}
-	if got := er.says("status", "--porcelain"); got != " M a.go" {
-		t.Errorf("its status is %q", got)
-	}
+	equal(t, "its status is", er.says("status", "--porcelain"), " M a.go")
 	if !absent(r.Dir + "/.git/understudy/removed/7") {
 		t.Error("the kept submodules are there twice")
 	}
@@ -155,9 +153,7 @@ func TestSubmodulesOfOthers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, out, err)
 		}
 	}
-	if got := other.says("status", "--porcelain") + other.says("for-each-ref", "refs/understudy"); got != "" {
-		t.Errorf("the other repository: %s", got)
-	}
+	equal(t, "the other repository", other.says("status", "--porcelain")+other.says("for-each-ref", "refs/understudy"), "")
 }
 
 // TestManyChanges: 60,000 changed files are counted, not kept; the tree is made.

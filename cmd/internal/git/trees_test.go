@@ -103,15 +103,11 @@ func TestTreesAdd(t *testing.T) {
 	if fi, err := os.Stat(filepath.Dir(path)); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of trees: %v, %v", fi.Mode(), err)
 	}
-	if got := r.says("config", "--get-regexp", "^branch"); got != "branch.autosetupmerge always" {
-		t.Errorf("the branch follows another one: %s", got)
-	}
+	equal(t, "the branch follows another one", r.says("config", "--get-regexp", "^branch"), "branch.autosetupmerge always")
 	r.Write("a.go", "not committed\n") // is no matter of the trees
 	r.at(path).Write("a.go", "begun\n")
 	r.Git("commit", "-qam", "third")
-	if again := r.add("new", path); again.says("diff", "--name-only") != "a.go" {
-		t.Error("a tree that is there was not taken as it is")
-	}
+	equal(t, "a tree that is there was not taken as it is", r.add("new", path).says("diff", "--name-only"), "a.go")
 
 	r.add("old", path+"-old").wantTree("old", first, path+"-old")
 	r.add("also-a-tag", path+"-tag").wantTree("also-a-tag", first, path+"-tag")
@@ -143,9 +139,7 @@ func TestTreesOddNames(t *testing.T) {
 		if _, gone := os.Stat(filepath.Join(path, name)); kept != "" || err != nil || gone == nil {
 			t.Errorf("%q is not removed: %q, %v", name, kept, err)
 		}
-		if got := strings.Count(r.says("worktree", "list", "--porcelain"), "worktree "); got != 1 {
-			t.Errorf("%q: %d trees are left", name, got)
-		}
+		equal(t, name+": … trees are left", strings.Count(r.says("worktree", "list", "--porcelain"), "worktree "), 1)
 	}
 }
 
@@ -211,12 +205,8 @@ func TestTreesRefuse(t *testing.T) {
 			t.Errorf("%s: %q, %v\nwant %s", name, got, err, tt.want)
 		}
 	}
-	if after := r.says("worktree", "list", "--porcelain"); after != before {
-		t.Errorf("a tree is left:\n%s", after)
-	}
-	if got := r.at(path + "-full").names(); got != "mine" {
-		t.Errorf("what was in the way is now %s", got)
-	}
+	equal(t, "a tree is left", r.says("worktree", "list", "--porcelain"), before)
+	equal(t, "what was in the way is now", r.at(path+"-full").names(), "mine")
 	if _, err := newTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "install git") {
 		t.Errorf("without git: %v", err)
 	}

@@ -144,9 +144,7 @@ func TestWorktreeCommitted(t *testing.T) {
 
 	w := r.ask(worktree.Query{Dir: "sub", Since: began})
 	want := []string{r.Dir + "/both", r.Dir + "/gone", r.Dir + "/sub/later", r.Dir + "/with\nnewline and ü"}
-	if !slices.Equal(w.Committed, want) {
-		t.Errorf("committed %q, want %q", w.Committed, want)
-	}
+	equal(t, "committed", w.Committed, want)
 	if w := r.ask(worktree.Query{Since: time.Now().Add(time.Minute)}); len(w.Committed) > 0 {
 		t.Errorf("committed in the future: %q", w.Committed)
 	}
@@ -181,9 +179,7 @@ func TestWorktreeKnown(t *testing.T) {
 		unknown = append(unknown, fmt.Sprintf("never/%d.go", i), fmt.Sprintf("never%d.go", i))
 	}
 	w := r.ask(worktree.Query{Dir: "sub", Names: slices.Concat(unknown, known)})
-	if !slices.Equal(w.Known, known) {
-		t.Errorf("known %q\nwant  %q", w.Known, known)
-	}
+	equal(t, "known", w.Known, known)
 	w, err := Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: link + "/sub", Names: []string{link + "/main.go", r.Dir + "/sub/own.go", link + "x"}})
 	if want := []string{link + "/main.go", r.Dir + "/sub/own.go"}; err != nil || !slices.Equal(w.Known, want) {
 		t.Errorf("through a link: known %q, want %q; %v", w.Known, want, err)
@@ -246,8 +242,6 @@ func TestOutside(t *testing.T) {
 		r.Dir: false, filepath.Join(r.Dir, "sub"): false, linked: false, bare.Dir: false, filepath.Join(bare.Dir, "objects"): false,
 		filepath.Join(plain.Dir, "gone"): false, ".": false,
 	} {
-		if got := outside(dir); got != want {
-			t.Errorf("outside(%s) is %t", dir, got)
-		}
+		equal(t, "outside("+dir+") is", outside(dir), want)
 	}
 }

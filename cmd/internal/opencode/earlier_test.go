@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"slices"
 	"testing"
 	"time"
 )
@@ -19,9 +18,7 @@ func TestFollowLeavesOutAnEarlierAgent(t *testing.T) {
 		s.link.Session, s.link.Began, s.events = id, time.Now(), nil
 		stop = s.follow()
 		rest(time.Second)
-		if got := s.told(); !slices.Equal(got, []string{"SessionStart"}) {
-			t.Errorf("reports %q before the first prompt", got)
-		}
+		equal(t, "reports … before the first prompt", s.told(), []string{"SessionStart"})
 		s.link.Began = time.Now().Add(time.Hour) // as if the clock had been set back
 		s.Type(id, "one more thing")
 		rest(time.Second)
@@ -29,9 +26,7 @@ func TestFollowLeavesOutAnEarlierAgent(t *testing.T) {
 		s.events = nil
 		stop = s.follow()
 		rest(time.Second)
-		if got := s.told(); !slices.Equal(got, []string{"SessionStart", "UserPromptSubmit", "Stop"}) {
-			t.Errorf("reports %q", got)
-		}
+		equal(t, "reports", s.told(), []string{"SessionStart", "UserPromptSubmit", "Stop"})
 		_ = stop()
 	})
 }

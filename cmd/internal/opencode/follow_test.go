@@ -117,9 +117,7 @@ func TestFollowMakesOneSession(t *testing.T) {
 		id := s.sessionID(t) // made, and noted by nobody
 		stop := s.follow()
 		rest(time.Second)
-		if got := s.told(); !slices.Equal(got, []string{"SessionStart"}) {
-			t.Errorf("reports %q", got)
-		}
+		equal(t, "reports", s.told(), []string{"SessionStart"})
 		if err := stop(); !errors.Is(err, context.Canceled) {
 			t.Errorf("Follow ended with %v", err)
 		}
@@ -160,9 +158,7 @@ func TestFollowLooksTwice(t *testing.T) {
 					s.Type(id, "long work")
 				}
 				rest(2 * time.Minute)
-				if got := s.told(); !slices.Equal(got, []string{"SessionStart", "UserPromptSubmit", "Stop"}) {
-					t.Errorf("reports %q", got)
-				}
+				equal(t, "reports", s.told(), []string{"SessionStart", "UserPromptSubmit", "Stop"})
 				_ = stop()
 			})
 		})
@@ -179,9 +175,7 @@ func TestFollowEndsWithItsReport(t *testing.T) {
 		}
 		stop := s.follow()
 		rest(time.Second)
-		if got := s.told(); !slices.Equal(got, []string{"SessionStart"}) {
-			t.Errorf("reports %q", got)
-		}
+		equal(t, "reports", s.told(), []string{"SessionStart"})
 		_ = stop()
 	})
 }
@@ -205,9 +199,7 @@ func TestFollowKeepsTheConversation(t *testing.T) {
 		if n := strings.Count(string(b), `"role":"user"`); n != recent+1 || !strings.Contains(string(b), "the last word") || strings.Count(string(b), "\n") != 2*n {
 			t.Errorf("%d prompts in\n%s", n, b)
 		}
-		if n := len(s.told()); n != 1+2*(recent+1) {
-			t.Errorf("%d reports", n)
-		}
+		equal(t, "reports", len(s.told()), 1+2*(recent+1))
 	})
 }
 
@@ -256,14 +248,10 @@ func TestSendSubmitsOnce(t *testing.T) {
 			rest(10 * time.Second)
 		}
 		id := s.sessionID(t)
-		if got := s.Prompts(id); !slices.Equal(got, []string{"go on"}) {
-			t.Errorf("prompts %q", got)
-		}
+		equal(t, "prompts", s.Prompts(id), []string{"go on"})
 		must(t, s.server().Send(t.Context(), "go on", time.Now()))
 		rest(time.Second)
-		if got := s.Prompts(id); !slices.Equal(got, []string{"go on", "go on"}) {
-			t.Errorf("prompts %q: the same text later is another one", got)
-		}
+		equal(t, "prompts …: the same text later is another one", s.Prompts(id), []string{"go on", "go on"})
 		must(t, s.server().Send(t.Context(), "go on", time.Time{}))
 		rest(time.Second)
 		if got := s.Prompts(id); len(got) != 2 {
@@ -379,9 +367,7 @@ func TestSlowScreenHearsItsSession(t *testing.T) {
 		_ = stop()
 		s.link.Session = s.sessionID(t)
 		stop = s.follow()
-		if again := told(comesUp); again != 0 {
-			t.Errorf("an agent that is followed again is shown %d times", again)
-		}
+		equal(t, "an agent that is followed again is shown … times", told(comesUp), 0)
 		_ = stop()
 	})
 }

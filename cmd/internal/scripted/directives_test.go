@@ -64,9 +64,7 @@ func TestPositionalPromptIsExact(t *testing.T) {
 			t.Parallel()
 			r := ready(t, "", "--", prompt)
 			log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-			if got := log[1].field("prompt"); got != prompt {
-				t.Errorf("prompt %.200q, want %.200q", got, prompt)
-			}
+			equal(t, "prompt", log[1].field("prompt"), prompt)
 		})
 	}
 }

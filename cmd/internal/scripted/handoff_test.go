@@ -51,9 +51,7 @@ func TestHandoffCommand(t *testing.T) {
 				r.write("go", "")
 			}
 			log := r.hooks(append(want, "UserPromptSubmit")...)
-			if got := log[len(log)-1].field("prompt"); got != `/handoff fix the "x" $(date)` {
-				t.Errorf("prompt %q", got)
-			}
+			equal(t, "prompt", log[len(log)-1].field("prompt"), `/handoff fix the "x" $(date)`)
 			r.sees("UserPromptSubmit operation blocked by hook: Handoff 7 started")
 			r.sees("Original prompt: /handoff")
 			r.idle()
@@ -69,9 +67,7 @@ func TestHandoffCommand(t *testing.T) {
 			}
 			r.send("more\r") // the composer was empty
 			log = r.hooks(append(want, "UserPromptSubmit", "UserPromptSubmit", "Stop")...)
-			if got := log[len(log)-2].field("prompt"); got != "more" {
-				t.Errorf("the next prompt is %q", got)
-			}
+			equal(t, "the next prompt is", log[len(log)-2].field("prompt"), "more")
 		})
 	}
 }

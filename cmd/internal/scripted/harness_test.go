@@ -290,4 +290,4 @@ func without(names ...string) []string {
 	})
 }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

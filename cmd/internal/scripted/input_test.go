@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -31,9 +30,7 @@ func TestKeyboard(t *testing.T) {
 			for _, read := range row.reads {
 				got = append(got, k.feed([]byte(read))...)
 			}
-			if !reflect.DeepEqual(got, row.want) {
-				t.Errorf("got  %+v\nwant %+v", got, row.want)
-			}
+			equal(t, "got", got, row.want)
 			if len(k.pending) != 0 {
 				t.Errorf("left over: %q", k.pending)
 			}

@@ -119,9 +119,7 @@ func TestFork(t *testing.T) {
 		t.Errorf("files: %d, then %d", len(before), len(after))
 	}
 	for path, text := range before {
-		if after[path] != text {
-			t.Errorf("%s was changed", path)
-		}
+		equal(t, path+" was changed", after[path], text)
 	}
 	byPath, code := r.forked(r.dir+"/config/projects/"+strings.ReplaceAll(r.cwd, "/", "-")+"/"+sessionID+".jsonl", "")
 	if code != 0 || !strings.Contains(byPath[3].Result, "Paint the shed") {

@@ -63,9 +63,7 @@ func TestResumeAtStart(t *testing.T) {
 	again.instruct()
 	log := again.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "SessionEnd(prompt_input_exit)",
 		"SessionStart(resume)", "UserPromptSubmit", "Stop")
-	if log[4].SID != sessionID {
-		t.Errorf("resumed session %s", log[4].SID)
-	}
+	equal(t, "resumed session", log[4].SID, sessionID)
 	if text, err := os.ReadFile(r.document()); err != nil || !strings.Contains(string(text), "Paint the shed") {
 		t.Errorf("the resumed session does not remember: %v\n%s", err, text)
 	}

@@ -83,12 +83,8 @@ func TestInTmux(t *testing.T) {
 	text := "first line with 'quotes' and $(x)\nsecond line"
 	p.paste(text)
 	log := p.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if got := log[1].field("prompt"); got != text {
-		t.Errorf("prompt %q, want %q", got, text)
-	}
-	if log[1].Pane != p.id {
-		t.Errorf("TMUX_PANE of the hook: %q", log[1].Pane)
-	}
+	equal(t, "prompt", log[1].field("prompt"), text)
+	equal(t, "TMUX_PANE of the hook", log[1].Pane, p.id)
 	p.shows("❯\u00a0a draft")
 	p.idle()
 	p.tmux("send-keys", "-t", p.id, "C-u")

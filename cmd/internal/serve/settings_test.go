@@ -57,18 +57,14 @@ func TestSettingsFile(t *testing.T) {
 	if err != nil || s.Handoff.AckTimeout != 7*time.Second || s.Handoff.MaxDocumentBytes != 1000 || len(s.Runtimes["claude"].Command) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s.Handoff.ExitTimeout != DefaultSettings().Handoff.ExitTimeout {
-		t.Errorf("exit_timeout %s: want the default", s.Handoff.ExitTimeout)
-	}
+	equal(t, "exit_timeout …: want the default", s.Handoff.ExitTimeout, DefaultSettings().Handoff.ExitTimeout)
 }
 
 // TestSettingsDomain: every setting of a handoff reaches the domain, and its default comes from there.
 func TestSettingsDomain(t *testing.T) {
 	t.Parallel()
 	s := DefaultSettings()
-	if got := s.domain().Handoff; !reflect.DeepEqual(got, daemon.DefaultHandoff) {
-		t.Errorf("defaults %+v\nwant     %+v", got, daemon.DefaultHandoff)
-	}
+	equal(t, "defaults", s.domain().Handoff, daemon.DefaultHandoff)
 	text := `
 handoff:
   document_timeout: 1s
@@ -94,9 +90,7 @@ handoff:
 		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: daemon.DefaultHandoff.MinWords, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
 		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Background: daemon.BackgroundWait, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
-	if got := s.domain().Handoff; !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	equal(t, "s.domain().Handoff", s.domain().Handoff, want)
 	unset := DefaultSettings()
 	if err := fromEnv(reflect.ValueOf(&unset).Elem(), "UNDERSTUDY", func(name string) string {
 		return map[string]string{"UNDERSTUDY_HANDOFF_AUTO_ENABLED": "true", "UNDERSTUDY_HANDOFF_AUTO_TRIGGER": "80", "UNDERSTUDY_HANDOFF_TARGETS": "a-b-1, *"}[name]
@@ -106,9 +100,7 @@ handoff:
 	if got := unset.domain().Handoff.Auto; !got.Enabled || got.Trigger != 80 || got.Warn != 60 {
 		t.Errorf("by the environment: %+v", got)
 	}
-	if got := unset.domain().Handoff.Targets; !reflect.DeepEqual(got, []string{"a-b-1", "*"}) {
-		t.Errorf("targets by the environment: %q", got)
-	}
+	equal(t, "targets by the environment", unset.domain().Handoff.Targets, []string{"a-b-1", "*"})
 	unset.Handoff.Targets = []string{"reviewer"}
 	if err := unset.check("config.yaml"); err == nil || !strings.Contains(err.Error(), "handoff.targets") {
 		t.Errorf("a target without a name: %v", err)
@@ -283,7 +275,5 @@ func TestSettingsOfTargets(t *testing.T) {
 	if _, err := s.Notify.routes(root, nil); err == nil || !strings.Contains(err.Error(), "notify.targets.phone.url_file") || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a secret that others can read: %v", err)
 	}
-	if names := (&Settings{HostNames: []string{"a"}, PublicURL: "https://desk.example:8443"}).names(); !reflect.DeepEqual(names, []string{"a", "desk.example"}) {
-		t.Errorf("names %q", names)
-	}
+	equal(t, "names", (&Settings{HostNames: []string{"a"}, PublicURL: "https://desk.example:8443"}).names(), []string{"a", "desk.example"})
 }

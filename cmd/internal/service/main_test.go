@@ -10,4 +10,4 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal

@@ -59,17 +59,11 @@ func TestServiceFiles(t *testing.T) {
 			if c.goos == "darwin" {
 				wantStrings(t, s.content, nastyPath+"/understudy", nasty+"/data", nasty+":/usr/bin")
 			}
-			if got := s.rootIn(s.content); got != nasty+"/data" {
-				t.Errorf("the data directory is read as %s", got)
-			}
-			if got := s.rootIn(s.mark); got != "" {
-				t.Errorf("a file without a data directory has %s", got)
-			}
+			equal(t, "the data directory is read as", s.rootIn(s.content), nasty+"/data")
+			equal(t, "a file without a data directory has", s.rootIn(s.mark), "")
 		})
 	}
-	if got := configHome(func(string) string { return "/cfg/" }, "/home/dev"); got != "/cfg" {
-		t.Errorf("XDG_CONFIG_HOME: %s", got)
-	}
+	equal(t, "XDG_CONFIG_HOME", configHome(func(string) string { return "/cfg/" }, "/home/dev"), "/cfg")
 }
 
 // wantStrings reads a property list as XML.
@@ -123,12 +117,8 @@ func TestServiceEnv(t *testing.T) {
 	}
 	env, left, err := serviceEnv(environ, []string{"MINE"})
 	must(t, err)
-	if want := []string{"MINE=a=b", "PATH=/usr/bin:/bin", "http_proxy=http://proxy"}; !slices.Equal(env, want) {
-		t.Errorf("passed %q, want %q", env, want)
-	}
-	if want := []string{"ANTHROPIC_API_KEY", "HTTPS_PROXY", "UNDERSTUDY_LISTEN"}; !slices.Equal(left, want) {
-		t.Errorf("left %q, want %q", left, want)
-	}
+	equal(t, "passed", env, []string{"MINE=a=b", "PATH=/usr/bin:/bin", "http_proxy=http://proxy"})
+	equal(t, "left", left, []string{"ANTHROPIC_API_KEY", "HTTPS_PROXY", "UNDERSTUDY_LISTEN"})
 	if _, _, err := serviceEnv(environ, []string{"NONE"}); err == nil || !strings.Contains(err.Error(), "--env NONE") {
 		t.Errorf("unknown: %v", err)
 	}
@@ -240,9 +230,7 @@ func (m *machine) wants(what func(*serviceRun, context.Context) error, fails, to
 	if fails == "" && err != nil || fails != "" && (err == nil || !strings.Contains(err.Error(), fails)) {
 		m.t.Errorf("error %v, want %q", err, fails)
 	}
-	if got != told {
-		m.t.Errorf("systemctl was told %q, want %q", got, told)
-	}
+	equal(m.t, "systemctl was told", got, told)
 	for _, s := range says {
 		if !strings.Contains(said, s) {
 			m.t.Errorf("says %q, want %q in it", said, s)

@@ -2,7 +2,7 @@ package show
 
 import (
 	"cmp"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,9 +42,7 @@ func TestUIEndWords(t *testing.T) {
 		"prompt_input_exit": "exited by /exit", "process_gone": "its process is gone", "tmux_server_gone": "its tmux server is gone",
 		"its last words": "its last words",
 	} {
-		if got := EndWords(&reason); got != want {
-			t.Errorf("%s: %s", reason, got)
-		}
+		equal(t, reason, EndWords(&reason), want)
 	}
 	wantText(t, EndWords(nil), "-")
 }
@@ -62,9 +60,7 @@ func TestStateCell(t *testing.T) {
 		{daemon.Ended, nil, views.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, views.NeedsCare, "idle, usage_limit"},
 		{daemon.Working, &daemon.Trouble{Code: "usage_limit"}, "", "working, usage_limit"},
 	} {
-		if got := StateCell(&daemon.Agent{State: c.state, AgentTurn: daemon.AgentTurn{Trouble: c.trouble}}, c.need); got != c.want {
-			t.Errorf("%s, %s: %q, want %q", c.state, c.need, got, c.want)
-		}
+		equal(t, fmt.Sprint(c.state, ", ", c.need), StateCell(&daemon.Agent{State: c.state, AgentTurn: daemon.AgentTurn{Trouble: c.trouble}}, c.need), c.want)
 	}
 }
 
@@ -110,11 +106,7 @@ func TestAgentLinesFit(t *testing.T) {
 		t.Errorf("wide:\n%s", all)
 	}
 	SortAgents(list, "state", needs)
-	if got := []int64{list[0].ID, list[1].ID, list[2].ID, list[3].ID}; !slices.Equal(got, []int64{12, 11, 10, 9}) {
-		t.Errorf("by state: %v", got)
-	}
+	equal(t, "by state", []int64{list[0].ID, list[1].ID, list[2].ID, list[3].ID}, []int64{12, 11, 10, 9})
 	SortAgents(list, "id", nil)
-	if list[0].ID != 9 {
-		t.Errorf("by id: %d first", list[0].ID)
-	}
+	equal(t, "by id: … first", list[0].ID, int64(9))
 }

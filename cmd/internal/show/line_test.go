@@ -51,9 +51,7 @@ line of generations
    2    2      generating   -          -        -
       FOLDER/20251120T120000-00000002.md
 `
-	if got, want := pipe.String(), strings.ReplaceAll(want, "FOLDER", "/srv/me/personas/developer-con-1/handoffs"); got != want {
-		t.Errorf("in a pipe:\n%s\nwant:\n%s", got, want)
-	}
+	equal(t, "in a pipe", pipe.String(), strings.ReplaceAll(want, "FOLDER", "/srv/me/personas/developer-con-1/handoffs"))
 	for line := range strings.Lines(screen.String()) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)

@@ -17,9 +17,7 @@ func TestMain(m *testing.M) {
 // wantText compares what was written.
 func wantText(t *testing.T, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	equal(t, "got", got, want)
 }
 
 // wantIn looks for texts in what was written.
@@ -31,3 +29,5 @@ func wantIn(t *testing.T, got string, wants ...string) {
 		}
 	}
 }
+
+var equal = wardentest.Equal

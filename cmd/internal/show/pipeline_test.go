@@ -60,9 +60,7 @@ func TestPipelineProgress(t *testing.T) {
 
 	var screen bytes.Buffer
 	tale(t, &term.UI{Out: &screen, Terminal: true})
-	if got := cmdtest.Seen(screen.String()); got != warning+ended+verdict {
-		t.Errorf("on a terminal:\n%s\nwant:\n%s", got, warning+ended+verdict)
-	}
+	equal(t, "on a terminal", cmdtest.Seen(screen.String()), warning+ended+verdict)
 	for _, drawn := range []string{
 		`[⠋-⠿] pending +\d[\w. ]*\n +waits for its turn: 4 runs are at work`, `[⠋-⠿] 1/3 designer +\d+ h \d+ min  agent 12\r`, `[⠋-⠿] 1/3 designer +\d+ h \d+ min  agent 12 → 15\r`,
 		"[⠋-⠿] 2/3 developer +\\d+ h \\d+ min\n +waits for approval: look at `understudy pipeline show 7 --step 1`, then\n +`understudy pipeline approve 7` or `understudy pipeline reject 7`", `[⠋-⠿] 2/3 developer +\d+ h \d+ min  agent 16\r`,
@@ -162,9 +160,7 @@ func TestHeadline(t *testing.T) {
 		"42":                                 "42",
 		"#42 is back":                        "#42 is back",
 	} {
-		if got := Headline(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		equal(t, in, Headline(in), want)
 	}
 }
 
@@ -181,9 +177,7 @@ func TestOutputWords(t *testing.T) {
 		{&daemon.StepHandoff{ContentMD: "# Handoff\n", Metadata: &daemon.Metadata{WhatWasDone: &done}}, done},
 		{&daemon.StepHandoff{ContentMD: strings.Repeat("x", 1000)}, strings.Repeat("x", outputLength-1) + "…"},
 	} {
-		if got := outputWords(&daemon.Step{LatestHandoff: c.h}); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		equal(t, "outputWords(&daemon.Step{LatestHandoff: c.h})", outputWords(&daemon.Step{LatestHandoff: c.h}), c.want)
 	}
 }
 

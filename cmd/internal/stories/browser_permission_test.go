@@ -18,13 +18,13 @@ func TestBrowserAnswersAnAgent(t *testing.T) {
 	r.cfg.Settings.Permissions.Hold = 10 * time.Minute
 	p := openDashboard(r)
 	a, other := answersADialog(t, p)
-	answersPermissions(t, p, a)
+	answersFromTheCard(t, p, a)
 	other.awaitText("dl", "Bash(make deploy)")
 }
 
-// answersPermissions: a card shows what an agent asks permission for, and its buttons answer: allow once, deny with a sentence,
+// answersFromTheCard: a card shows what an agent asks permission for, and its buttons answer: allow once, deny with a sentence,
 // allow from now on.
-func answersPermissions(t *testing.T, p *tab, a daemon.Agent) {
+func answersFromTheCard(t *testing.T, p *tab, a daemon.Agent) {
 	r := p.r
 	ask := func() daemon.Permission {
 		asked := askToDeploy(r, a.ID)

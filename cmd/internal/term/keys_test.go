@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 	"golang.org/x/sys/unix"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal
 
 // TestEscapes: what a key sends is one word here, - is a silence. Sequences may come in pieces.
 func TestEscapes(t *testing.T) {

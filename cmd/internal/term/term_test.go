@@ -2,7 +2,6 @@ package term
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,9 +39,7 @@ func TestFold(t *testing.T) {
 		{"you wrote and used " + code, []string{"you wrote and used", code}},
 		{"you wrote `a very long piece of code`", []string{"you wrote `a very", "long piece of code`"}},
 	} {
-		if got := u.Fold(c.in, 60); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.in, got, c.want)
-		}
+		equal(t, c.in, u.Fold(c.in, 60), c.want)
 		if got := (&UI{}).Fold(c.in, 60); len(got) != 1 || got[0] != c.in {
 			t.Errorf("in a pipe: %q", got)
 		}
@@ -91,9 +88,7 @@ func TestProgress(t *testing.T) {
 `
 	var pipe bytes.Buffer
 	story(&Progress{UI: &UI{Out: &pipe}})
-	if want := "  … instructing                         waits: the agent is in a turn\n" + lines; pipe.String() != want {
-		t.Errorf("in a pipe:\n%s\nwant:\n%s", pipe.String(), want)
-	}
+	equal(t, "in a pipe", pipe.String(), "  … instructing                         waits: the agent is in a turn\n"+lines)
 
 	// What was drawn and taken back is not there to be seen.
 	var screen bytes.Buffer
@@ -101,9 +96,7 @@ func TestProgress(t *testing.T) {
 	if !strings.Contains(screen.String(), "⠙ instructing") && !strings.Contains(screen.String(), "⠹ instructing") {
 		t.Errorf("no spinner in %q", screen.String())
 	}
-	if got := cmdtest.Seen(screen.String()); got != lines {
-		t.Errorf("on a terminal:\n%s\nwant:\n%s", got, lines)
-	}
+	equal(t, "on a terminal", cmdtest.Seen(screen.String()), lines)
 }
 
 func TestProgressAt80Columns(t *testing.T) {
@@ -167,9 +160,7 @@ func TestColumnsAlign(t *testing.T) {
 		for _, line := range lines {
 			before, _, _ := strings.Cut(line, "¦")
 			first, _, _ := strings.Cut(lines[0], "¦")
-			if fit.Width(before) != len(first) {
-				t.Errorf("%s: the second column of %q begins at %d, not %d", what, line, fit.Width(before), len(first))
-			}
+			equal(t, what+": the second column of "+line+" begins at", fit.Width(before), len(first))
 		}
 	}
 }

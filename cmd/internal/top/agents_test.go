@@ -60,9 +60,7 @@ func TestNewAgent(t *testing.T) {
 	m.Update(tea.KeyPressMsg{Code: 'j', Mod: tea.ModCtrl})
 	pressed(m, "line two")
 	want := agents.NewAgent{Persona: "tester-kit-1", Cwd: "/srv/app", Runtime: "codex", Prompt: "line one\nline two", Name: "checkout", Columns: 120, Rows: 30}
-	if got := f.filled().start; !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	equal(t, "f.filled().start", f.filled().start, want)
 	pressed(m, "enter", "typed too late", "enter")
 	if !f.busy || m.form != f || !strings.Contains(m.bare(), "starting an agent…") {
 		t.Fatalf("the form does not wait:\n%s", m.bare())
@@ -99,9 +97,7 @@ func TestMessage(t *testing.T) {
 	}
 	pressed(m, "esc", "up", "m")
 	m.Update(tea.PasteMsg{Content: " you\n/x\x1b[2J"})
-	if got, want := m.form.filled(), (action{verb: sendMessage, agent: 7, text: "hello you\n/x[2J"}); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	equal(t, "m.form.filled()", m.form.filled(), (action{verb: sendMessage, agent: 7, text: "hello you\n/x[2J"}))
 	f := m.form
 	pressed(m, "enter")
 	m.Update(doneMsg{err: daemon.Errorf(daemon.KindUnprocessable, daemon.CodeTextIsCommand, "It is a command"), form: f})

@@ -136,9 +136,7 @@ func TestColumns(t *testing.T) {
 	} {
 		m.w = columns
 		lines := m.screenLines()
-		if got := strings.TrimRight(escapes.ReplaceAllString(lines[2], ""), " "); got != want {
-			t.Errorf("at %d columns:\n got %s\nwant %s", columns, got, want)
-		}
+		equal(t, fmt.Sprint("at ", columns, " columns"), strings.TrimRight(escapes.ReplaceAllString(lines[2], ""), " "), want)
 	}
 	b.Host = "one" // then there is no need to say it
 	m.Update(freshMsg{at: noon, agents: []daemon.Agent{a, b}})

@@ -16,3 +16,5 @@ func wantEqual[T comparable](t testing.TB, what string, got, want T) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
+
+var equal = wardentest.Equal

@@ -2,7 +2,6 @@ package top
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -143,9 +142,7 @@ func TestWhoNeedsAPersonComesFirst(t *testing.T) {
 			handoff(3, 2, daemon.Cancelled), handoff(2, 2, daemon.Failed),
 		},
 	}
-	if got, want := labels(opened(t, s, gate(1, 20))), "5 p1 4 6 h8 3 7 2 8 1"; got != want {
-		t.Errorf("rows are %s, want %s", got, want)
-	}
+	equal(t, "rows are", labels(opened(t, s, gate(1, 20))), "5 p1 4 6 h8 3 7 2 8 1")
 }
 
 func TestSelectionStaysWithWhomItIsOn(t *testing.T) {
@@ -202,16 +199,12 @@ func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 	m := opened(t, both, gate(3, 1))
 	pressed(m, "end", "h", "full", "tab", "the login q?/")
 	m.Update(freshMsg{at: noon, agents: []daemon.Agent{agent(1, daemon.Idle, 1)}})
-	if got, want := m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}); !reflect.DeepEqual(got, want) {
-		t.Errorf("the form is for %+v, want %+v", got, want)
-	}
+	equal(t, "the form is for", m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}))
 	asksFor(t, m, "handing off agent 2…", "enter")
 
 	m = opened(t, both, gate(3, 1))
 	pressed(m, "y", "fine")
-	if got, want := m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}); !reflect.DeepEqual(got, want) {
-		t.Errorf("the form is for %+v, want %+v", got, want)
-	}
+	equal(t, "the form is for", m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}))
 	asksFor(t, m, "approving pipeline 3…", "enter")
 	if cmd := pressed(m, "n", "enter"); cmd != nil || m.form == nil || !strings.Contains(m.shows(), "Reject pipeline 3? That ends it.") {
 		t.Errorf("n did not ask:\n%s", m.shows())

@@ -2,6 +2,7 @@ package top
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +38,7 @@ func TestPreviewPlaces(t *testing.T) {
 	} {
 		m.Update(tea.WindowSizeMsg{Width: c.columns, Height: 24})
 		pressed(m, c.key)
-		if m.spot() != c.want {
-			t.Errorf("%d columns after %q: %d, want %d", c.columns, c.key, m.spot(), c.want)
-		}
+		equal(t, fmt.Sprint(c.columns, " columns after ", c.key), m.spot(), c.want)
 		wantFits(t, "the preview", m)
 		if m.spot() != nowhere && m.preview.agent == 7 && m.preview.read && !strings.Contains(m.bare(), "last") {
 			t.Errorf("%d columns after %q show no pane:\n%s", c.columns, c.key, m.bare())
@@ -62,9 +61,7 @@ func TestPreviewReads(t *testing.T) {
 		m.Update(previewTick{p.asked})
 		m.Update(previewMsg{asked: p.asked, screen: "one"})
 	}
-	if p.still != 9 {
-		t.Errorf("%d reads in a row changed nothing, want 9", p.still)
-	}
+	equal(t, "reads in a row changed nothing", p.still, 9)
 	before := p.asked
 	idle := agent(7, daemon.Idle, 0)
 	_, cmd := m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{idle, agent(8, daemon.Working, 1)}})))
@@ -109,9 +106,7 @@ func TestPaneLines(t *testing.T) {
 		{"e" + strings.Repeat("\u0301", 9), 20, 5, "e\u0301\u0301"},
 		{"", 20, 5, ""}, {"x", 20, 0, ""},
 	} {
-		if got := strings.Join(paneLines(c.screen, c.columns, c.room), "|"); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.screen, got, c.want)
-		}
+		equal(t, c.screen, strings.Join(paneLines(c.screen, c.columns, c.room), "|"), c.want)
 	}
 }
 

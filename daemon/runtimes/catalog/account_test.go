@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,9 +63,7 @@ func TestAccount(t *testing.T) {
 		Secrets: []string{"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_VERTEX_BASE_URL", "OPENAI_API_KEY"},
 		Left:    []string{"ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_MODEL", "AWS_PROFILE", "AWS_REGION", "OPENCODE_CONFIG_CONTENT"}, Lost: []string{},
 	}
-	if !reflect.DeepEqual(a, want) {
-		t.Errorf("account %+v\nwant    %+v", a, want)
-	}
+	equal(t, "account", a, want)
 	base := []string{"PATH=/bin", "HOME=/root", "ANTHROPIC_API_KEY=the daemon's", "CLAUDE_CONFIG_DIR=/root/.claude", "CODEX_HOME=/root/.codex", "OPENAI_API_KEY=its"}
 	for _, c := range []struct {
 		rt      *runtimes.Runtime
@@ -87,9 +84,7 @@ func TestAccount(t *testing.T) {
 		if got := strings.Join(environ, " "); got != c.environ || strings.Join(lost, " ") != c.lost {
 			t.Errorf("%s: environment %q without %q\nwant %q without %q", c.rt.Name, got, lost, c.environ, c.lost)
 		}
-		if got := strings.Join(c.rt.AccountLeft(&a), " "); got != c.left {
-			t.Errorf("%s leaves %q, want %q", c.rt.Name, got, c.left)
-		}
+		equal(t, c.rt.Name+" leaves", strings.Join(c.rt.AccountLeft(&a), " "), c.left)
 	}
 	if left := opencode.Runtime.AccountLeft(&a); !slices.Contains(left, "OPENCODE_CONFIG_CONTENT") {
 		t.Errorf("OpenCode leaves %q: its launch sets OPENCODE_CONFIG_CONTENT", left)
@@ -114,9 +109,7 @@ func TestAccountListsNameNoProgram(t *testing.T) {
 				t.Errorf("%s: %s is on the list", rt.Name, v.Name)
 			}
 			secret := strings.Contains(v.Name, "KEY") || strings.Contains(v.Name, "TOKEN") || strings.Contains(v.Name, "SECRET") || strings.Contains(v.Name, "HEADERS")
-			if secret != (v.Kind == runtimes.AccountSecret) {
-				t.Errorf("%s: %s is of kind %d", rt.Name, v.Name, v.Kind)
-			}
+			equal(t, fmt.Sprint(rt.Name, ": ", v.Name, " is of kind ", v.Kind), secret, v.Kind == runtimes.AccountSecret)
 			if seen[v.Name] {
 				t.Errorf("%s: %s is on the list twice", rt.Name, v.Name)
 			}

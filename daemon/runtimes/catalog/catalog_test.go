@@ -24,10 +24,6 @@ func TestStripEnv(t *testing.T) {
 		"CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_AUTH_TOKEN=t", "CLAUDE_CODE_MAX_RETRIES=1", "PATH=/bin", "ODD"}
 	want := "HOME=/root CLAUDE_CONFIG_DIR=/c ANTHROPIC_AUTH_TOKEN=t CLAUDE_CODE_MAX_RETRIES=1 PATH=/bin ODD"
 	before := slices.Clone(in)
-	if got := strings.Join(StripEnv(in), " "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if !slices.Equal(in, before) {
-		t.Error("StripEnv changed its argument")
-	}
+	equal(t, `strings.Join(StripEnv(in), " ")`, strings.Join(StripEnv(in), " "), want)
+	equal(t, "StripEnv changed its argument", in, before)
 }

@@ -62,9 +62,7 @@ func TestNarrowMode(t *testing.T) {
 		{codex.Runtime, "edits", claude.Runtime, ""},
 		{claude.Runtime, "plan", generic(), ""},
 	} {
-		if got := tt.to.NarrowMode(tt.from, tt.mode); got != tt.want {
-			t.Errorf("%s's %q on %s: %q, want %q", tt.from.Name, tt.mode, tt.to.Name, got, tt.want)
-		}
+		equal(t, tt.from.Name+"'s "+tt.mode+" on "+tt.to.Name, tt.to.NarrowMode(tt.from, tt.mode), tt.want)
 	}
 }
 

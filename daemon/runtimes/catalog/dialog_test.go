@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -42,9 +41,7 @@ func TestReadDialog(t *testing.T) {
 	want := map[string]runtimes.Dialog{}
 	must(t, json.Unmarshal(raw, &want))
 	for name, d := range got {
-		if !reflect.DeepEqual(d, want[name]) {
-			t.Errorf("%s\ngot  %+v\nwant %+v", name, d, want[name])
-		}
+		equal(t, name, d, want[name])
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d dialogs, want %d", len(got), len(want))

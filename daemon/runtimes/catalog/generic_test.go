@@ -27,9 +27,7 @@ func TestGeneric(t *testing.T) {
 		"aider v1\ncode> x\n": {Composer: true, Row: "code> x"},
 		"> quoted\n" + strings.Repeat("line\n", 8): {},
 	} {
-		if got := rt.ReadScreen(runtimes.View{Text: screen}); got != want {
-			t.Errorf("%q: %+v, want %+v", screen, got, want)
-		}
+		equal(t, screen, rt.ReadScreen(runtimes.View{Text: screen}), want)
 	}
 	for _, bad := range []string{"", " ", "("} {
 		if _, err := NewGeneric("aider", Generic{Ready: bad}); err == nil || !strings.Contains(err.Error(), "must be a regular expression") {

@@ -36,9 +36,7 @@ func TestSessionDir(t *testing.T) {
 		{"none", "", "/c/projects/-w/S.jsonl", "", claude.Runtime, "", false},
 		{"another CLI", "/w/sub/", "/c/sessions/2026/S.jsonl", "/c/sessions/2026/S.jsonl", codex.Runtime, "/w/sub", false},
 	} {
-		if got := c.rt.SessionDir(c.cwd, c.transcript, c.was, c.begins); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		equal(t, c.name, c.rt.SessionDir(c.cwd, c.transcript, c.was, c.begins), c.want)
 	}
 }
 
@@ -60,8 +58,6 @@ func TestTranscriptMoved(t *testing.T) {
 		{codex.Runtime, "/c/sessions/1/rollout-S.jsonl", "/etc/hosts.jsonl", false},
 		{codex.Runtime, "/c/sessions/1/rollout-S.jsonl", "/c/sessions/1/rollout-S.sock", false},
 	} {
-		if got := c.rt.TranscriptMoved(c.was, c.path, "S"); got != c.want {
-			t.Errorf("%s: %s -> %s: got %t", c.rt.Name, c.was, c.path, got)
-		}
+		equal(t, c.rt.Name+": "+c.was+" -> "+c.path, c.rt.TranscriptMoved(c.was, c.path, "S"), c.want)
 	}
 }

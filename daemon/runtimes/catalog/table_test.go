@@ -27,9 +27,7 @@ func TestTable(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	must(t, err)
-	if string(got) != want {
-		t.Errorf("%s is not what the capabilities say: run go test ./daemon/runtimes/catalog -run TestTable -update", path)
-	}
+	equal(t, path+" is not what the capabilities say: run go test ./daemon/runtimes/catalog -run TestTable -update", string(got), want)
 }
 
 const intro = `<!-- Generated from daemon/runtimes/catalog by table_test.go.

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -73,9 +72,7 @@ func TestOpenTodosOfATranscript(t *testing.T) {
 			}
 			changes = append(changes, e.Todos...)
 		}
-		if got := runtimes.OpenTodos(changes); !slices.Equal(got, tt.want) {
-			t.Errorf("%s of %s: %q, want %q", tt.name, tt.runtime, got, tt.want)
-		}
+		equal(t, tt.name+" of "+tt.runtime, runtimes.OpenTodos(changes), tt.want)
 		if rt.Can.Todos == "" {
 			t.Errorf("the table says that %s shows no todos", tt.runtime)
 		}

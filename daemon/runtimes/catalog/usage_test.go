@@ -79,13 +79,7 @@ func TestUsageOfARecordedTranscript(t *testing.T) {
 }
 
 func TestFilesOfSubagents(t *testing.T) {
-	if got, want := claude.Runtime.UsageDir("/p[/abc.jsonl"), "/p[/abc"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := claude.Runtime.UsageDir("/p/abc"); got != "" {
-		t.Errorf("a path that is no transcript's: %q", got)
-	}
-	if got := codex.Runtime.UsageDir("/p/abc.jsonl"); got != "" {
-		t.Errorf("codex: %q", got)
-	}
+	equal(t, `claude.Runtime.UsageDir("/p[/abc.jsonl")`, claude.Runtime.UsageDir("/p[/abc.jsonl"), "/p[/abc")
+	equal(t, "a path that is no transcript's", claude.Runtime.UsageDir("/p/abc"), "")
+	equal(t, "codex", codex.Runtime.UsageDir("/p/abc.jsonl"), "")
 }

@@ -35,9 +35,7 @@ func TestTried(t *testing.T) {
 			if err := rt.CheckVersion(version); err != nil {
 				t.Errorf("%s %s passes its tests and is refused: %v", rt.Name, version, err)
 			}
-			if tried.Verdict(version+" (as it is printed)") != runtimes.VersionPasses {
-				t.Errorf("%s %s: it passes its tests, the verdict is another", rt.Name, version)
-			}
+			equal(t, rt.Name+" "+version+": it passes its tests, the verdict is another", tried.Verdict(version+" (as it is printed)"), runtimes.VersionPasses)
 		}
 		for _, version := range tried.Failed {
 			if err := rt.CheckVersion(version); err == nil && runtimes.CompareVersions(version, oldest) < 0 {

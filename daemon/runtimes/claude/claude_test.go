@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal
 
 const (
 	testSession = "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a"
@@ -50,12 +50,8 @@ func TestLaunch(t *testing.T) {
 			tt.change(&s)
 			l, err := Runtime.Launch(s)
 			must(t, err)
-			if got := strings.Join(l.Argv, " "); got != tt.want {
-				t.Errorf("argv\n%s\nwant\n%s", got, tt.want)
-			}
-			if l.SessionID != testSession {
-				t.Errorf("session %q", l.SessionID)
-			}
+			equal(t, "argv", strings.Join(l.Argv, " "), tt.want)
+			equal(t, "session", l.SessionID, testSession)
 			for _, f := range l.Files {
 				if !slices.Contains(l.Argv, f.Path) || len(f.Content) == 0 {
 					t.Errorf("file %s (%d bytes) is not in argv, or empty", f.Path, len(f.Content))
@@ -96,9 +92,7 @@ func TestLaunchLeavesTheSpecAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.Command[:2:2][1]; got != "" {
-		t.Errorf("Launch wrote %q behind the command", got)
-	}
+	equal(t, "Launch wrote … behind the command", s.Command[:2:2][1], "")
 	if strings.Join(s.Options, " ") != "--model sonnet --verbose" {
 		t.Errorf("Launch changed the options: %q", s.Options)
 	}
@@ -125,9 +119,7 @@ func TestInheritOptions(t *testing.T) {
 		"claude --tools  --ide":                 "--tools= --ide",
 	} {
 		got := strings.Join(InheritOptions(strings.Split(in, " ")), " ")
-		if got != want {
-			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
-		}
+		equal(t, in, got, want)
 	}
 	if got := InheritOptions(nil); got != nil {
 		t.Errorf("of nothing: %q", got)

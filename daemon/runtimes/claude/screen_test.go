@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,9 +59,7 @@ func TestReadScreenOfNothing(t *testing.T) {
 		"a box of somebody": bar + "\n❯ typed with an ordinary blank\n" + bar + "\n",
 		"short rules":       "────\n❯\u00a0x\n────",
 	} {
-		if got := Runtime.ReadScreen(runtimes.View{Text: screen}); got != (runtimes.Screen{}) {
-			t.Errorf("%s: %+v", name, got)
-		}
+		equal(t, name, Runtime.ReadScreen(runtimes.View{Text: screen}), runtimes.Screen{})
 	}
 }
 
@@ -75,9 +74,7 @@ func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 		bar + "\n Do you want to proceed?\n ❯ 1. Yes\n\n Esc to cancel",
 		"esc to interrupt", "enter to return", "draft stashed\n", "! for shell mode",
 	} {
-		if got, want := withoutRow(Runtime.ReadScreen(runtimes.View{Text: "● " + text + composer})), (runtimes.Screen{Composer: true}); got != want {
-			t.Errorf("%q: %+v", text, got)
-		}
+		equal(t, text, withoutRow(Runtime.ReadScreen(runtimes.View{Text: "● " + text + composer})), (runtimes.Screen{Composer: true}))
 	}
 }
 
@@ -120,9 +117,7 @@ func TestHolds(t *testing.T) {
 		"a text that is broken where": true, "a path /tmp/x.md": true, "ends, with": true,
 		"another": false, "": false, "  ": false,
 	} {
-		if s.Holds(text) != want {
-			t.Errorf("Holds(%q) is not %v", text, want)
-		}
+		equal(t, "Holds("+text+") is not", s.Holds(text), want)
 	}
 }
 
@@ -177,8 +172,6 @@ func TestHoldsOnly(t *testing.T) {
 		{"[ref] hand over and", true, false},
 		{"", true, false},
 	} {
-		if got := (runtimes.Screen{Draft: c.draft}).HoldsOnly(text, c.part); got != c.want {
-			t.Errorf("%q, part %t: %t", c.draft, c.part, got)
-		}
+		equal(t, fmt.Sprint(c.draft, ", part ", c.part), (runtimes.Screen{Draft: c.draft}).HoldsOnly(text, c.part), c.want)
 	}
 }

@@ -192,9 +192,7 @@ The notes are written.
 user: Go on.
 assistant: All is done.
 `
-	if got.String() != want {
-		t.Errorf("got:\n%swant:\n%s", got.String(), want)
-	}
+	equal(t, "got.String()", got.String(), want)
 }
 
 // FuzzParseEntry: ParseEntry accepts each object that encoding/json accepts, and reads the same from it.

@@ -56,9 +56,7 @@ func TestPromptedAfter(t *testing.T) {
 		"a document of after the talk":  {[]string{user(-5, nonce+" understudy: write it", ""), user(-4, "here, please", "")}, false},
 	} {
 		got := Runtime.PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, began.Add(5*time.Second), began.Add(time.Minute), began.Add(-time.Second))
-		if got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		equal(t, name, got, tt.want)
 	}
 }
 
@@ -75,8 +73,6 @@ func TestPrompted(t *testing.T) {
 		`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}`:                     false,
 		`{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}]}}`:                false,
 	} {
-		if got := Runtime.Prompted([]byte(line + "\n")); got != want {
-			t.Errorf("%s: %v", line, got)
-		}
+		equal(t, line, Runtime.Prompted([]byte(line+"\n")), want)
 	}
 }

@@ -48,9 +48,7 @@ func TestTranscriptHasPrompt(t *testing.T) {
 		"no text":                          {user(later, " "), " ", false},
 		"empty":                            {"", "go on", false},
 	} {
-		if got := Runtime.TranscriptHasPrompt([]byte(tt.jsonl), tt.text, since); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		equal(t, name, Runtime.TranscriptHasPrompt([]byte(tt.jsonl), tt.text, since), tt.want)
 	}
 }
 
@@ -80,9 +78,7 @@ func TestTranscriptContains(t *testing.T) {
 		"no JSON":            {"n-7f3a\nnull n-7f3a\n", false},
 		"empty":              {"", false},
 	} {
-		if got := Runtime.TranscriptContains([]byte(tt.jsonl), nonce); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		equal(t, name, Runtime.TranscriptContains([]byte(tt.jsonl), nonce), tt.want)
 	}
 	if Runtime.TranscriptContains([]byte(prompt), "") {
 		t.Error("an empty nonce is in everything")

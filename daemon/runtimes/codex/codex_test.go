@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -50,15 +52,11 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("settings\n%s\nwant %s", strings.Join(settings, "\n"), want)
 		}
 	}
-	if got := valuesOf(l.Argv, "--add-dir"); !slices.Equal(got, []string{"/data/handoffs"}) {
-		t.Errorf("folders %q, want the one that the agent may change", got)
-	}
+	equal(t, "folders …, want the one that the agent may change", valuesOf(l.Argv, "--add-dir"), []string{"/data/handoffs"})
 	if strings.Contains(strings.Join(l.Argv, " "), "trust_level") {
 		t.Error("the daemon trusts a folder in place of the person")
 	}
-	if end := l.Argv[len(l.Argv)-2:]; !slices.Equal(end, []string{"--", "--go"}) {
-		t.Errorf("the prompt comes as %q", end)
-	}
+	equal(t, "the prompt comes as", l.Argv[len(l.Argv)-2:], []string{"--", "--go"})
 }
 
 func TestLaunchModes(t *testing.T) {
@@ -100,9 +98,7 @@ func TestAddsNoFolderWhereItMayNotWrite(t *testing.T) {
 	for _, mode := range append([]string{""}, modeNames...) {
 		s := spec()
 		s.Mode = mode
-		if got, want := adds(s), !slices.Contains(modes[mode], "read-only"); got != want {
-			t.Errorf("mode %q: folders are added: %t", mode, got)
-		}
+		equal(t, "mode "+mode+": folders are added", adds(s), !slices.Contains(modes[mode], "read-only"))
 	}
 	for command, want := range map[string]bool{
 		"codex -s read-only": false, "codex --sandbox=read-only": false, "codex --sandbox workspace-write -a never": true, "codex -a never": false,
@@ -110,9 +106,7 @@ func TestAddsNoFolderWhereItMayNotWrite(t *testing.T) {
 	} {
 		s := spec()
 		s.Command = strings.Fields(command)
-		if got := adds(s); got != want {
-			t.Errorf("%s: folders are added: %t", command, got)
-		}
+		equal(t, command+": folders are added", adds(s), want)
 	}
 	s := spec()
 	s.AgentID, s.Mode, s.Args = 0, "ask", []string{"--add-dir", "/src"}
@@ -308,14 +302,10 @@ func TestRollout(t *testing.T) {
 	if used != 1220 || window != 258400 || compacted != 1 {
 		t.Errorf("%d of %d tokens, %d compactions", used, window, compacted)
 	}
-	if want := []string{"assistant: first"}; !slices.Equal(said, want) {
-		t.Errorf("conversation %q, want %q", said, want)
-	}
+	equal(t, "conversation", said, []string{"assistant: first"})
 	want := []string{"Notification", "Interrupt", "StopFailure usage_limit", "StopFailure authentication_failed", "StopFailure rate_limit", "StopFailure unknown",
 		"StopFailure server_error", "StopFailure overloaded", "StopFailure context_window_exceeded"}
-	if !slices.Equal(ends, want) {
-		t.Errorf("ends\n%q, want\n%q", ends, want)
-	}
+	equal(t, "ends", ends, want)
 }
 
 func item(payload string) string {
@@ -383,9 +373,7 @@ func TestTrouble(t *testing.T) {
 		`{"http_connection_failed":{"http_status_code":401}}`:            runtimes.Unauthenticated,
 		`{"response_too_many_failed_attempts":{"http_status_code":429}}`: runtimes.RateLimit,
 	} {
-		if got := trouble(json.RawMessage(info), "stream disconnected before completion"); got != want {
-			t.Errorf("%s is %s, want %s", info, got, want)
-		}
+		equal(t, info+" is", trouble(json.RawMessage(info), "stream disconnected before completion"), want)
 	}
 	if got := trouble(json.RawMessage(`"usage_limit_exceeded"`), "Quota exceeded. Check your plan and billing details."); got != runtimes.Billing {
 		t.Errorf("a quota that is used up is %s", got)
@@ -425,11 +413,11 @@ func TestFork(t *testing.T) {
 		if err != nil {
 			got = "error: " + err.Error()
 		}
-		if got != want {
-			t.Errorf("%s\n%s, want %s", output, got, want)
-		}
+		equal(t, output, got, want)
 	}
 	if got := Runtime.Queue([]string{"codex"}, session, "--help"); !slices.Equal(got, []string{"codex", "queue", "--thread", session, "--message=--help"}) {
 		t.Errorf("%q", got)
 	}
 }
+
+var equal = wardentest.Equal

@@ -33,8 +33,6 @@ func TestTellsRefusals(t *testing.T) {
 	} {
 		screen := "  >_ OpenAI Codex (v0.169.0)\n\n\n" + shown + strings.Repeat("\n", 8) +
 			"› Ask Codex to do anything\n\n  GPT-5.5 default · /srv/work\n  ← for agents · ? for shortcuts\n"
-		if got := Runtime.Refusal(runtimes.View{Text: screen}); got != want {
-			t.Errorf("%q is read as %q, want %q", shown, got, want)
-		}
+		equal(t, shown+" is read as", Runtime.Refusal(runtimes.View{Text: screen}), want)
 	}
 }

@@ -115,9 +115,7 @@ func TestResumedGetsItsSkill(t *testing.T) {
 					t.Fatal(err)
 				}
 			case "skill.json":
-				if got := string(f.Content); got != `{"hookSpecificOutput":{"additionalContext":"# Con","hookEventName":"BeforeAgent"}}` {
-					t.Errorf("the hook answers %s", got)
-				}
+				equal(t, "the hook answers", string(f.Content), `{"hookSpecificOutput":{"additionalContext":"# Con","hookEventName":"BeforeAgent"}}`)
 			}
 		}
 		if (settings.Tools.Allowed != nil) != allowed {
@@ -187,9 +185,7 @@ func TestPolicy(t *testing.T) {
 		"{\x00\"file_path\":\"/d/con/handoffs/../skill.md\"\x00}":                                                          false,
 		"{\x00\"content\":\"\\u0000\\\"file_path\\\":\\\"/d/con/experience.md\\\"\"\x00,\x00\"file_path\":\"/etc/x\"\x00}": false,
 	} {
-		if got := slices.ContainsFunc(allowed, func(re *regexp.Regexp) bool { return re.MatchString(call) }); got != want {
-			t.Errorf("%q is allowed: %t", call, got)
-		}
+		equal(t, call+" is allowed", slices.ContainsFunc(allowed, func(re *regexp.Regexp) bool { return re.MatchString(call) }), want)
 	}
 }
 

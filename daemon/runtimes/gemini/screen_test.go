@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -49,9 +51,7 @@ func TestReadScreen(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, title := range []string{titles[name], ""} { // the daemon looks for dialogs without the title
-				if got := Runtime.ReadScreen(runtimes.View{Text: string(text), Title: title}); got != want {
-					t.Errorf("screen %s with title %q is read as %+v, want %+v", name, title, got, want)
-				}
+				equal(t, "screen "+name+" with title "+title+" is read as", Runtime.ReadScreen(runtimes.View{Text: string(text), Title: title}), want)
 			}
 		})
 	}
@@ -81,9 +81,7 @@ func TestReadScreenAtOtherTimes(t *testing.T) {
 		"trust":               {text: "╭────╮\n│ Do you trust the files in this │\n│ folder? │\n╰────╯", want: runtimes.Screen{Dialog: "trust: may the agent work in this folder?"}},
 		"persona's folders":   {text: " ╭────╮\n │ Do you trust the following folders being added? │\n │ ● 1. Yes │\n ╰────╯", want: runtimes.Screen{Dialog: "trust: may the agent use its persona's folders?"}},
 	} {
-		if got := Runtime.ReadScreen(runtimes.View{Text: c.text, Title: c.title}); got != c.want {
-			t.Errorf("%s is read as %+v, want %+v", name, got, c.want)
-		}
+		equal(t, name+" is read as", Runtime.ReadScreen(runtimes.View{Text: c.text, Title: c.title}), c.want)
 	}
 }
 
@@ -95,8 +93,8 @@ func TestFoldedTextIsHeld(t *testing.T) {
 		"[Pasted Text: 501 chars]": true, "[Pasted Text: 502 chars]": true, "[Pasted Content 501 chars]": true, // a house has two units in UTF-16
 		"[Pasted Text: 503 chars]": false, "[Pasted Text: 501 chars] and more": false, "501 chars": false,
 	} {
-		if got := (runtimes.Screen{Composer: true, Draft: draft}).Holds(text); got != want {
-			t.Errorf("%q: %v", draft, got)
-		}
+		equal(t, draft, (runtimes.Screen{Composer: true, Draft: draft}).Holds(text), want)
 	}
 }
+
+var equal = wardentest.Equal

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must = wardentest.Must
+var must, equal = wardentest.Must, wardentest.Equal
 
 func spec() runtimes.Spec {
 	return runtimes.Spec{
@@ -127,23 +127,17 @@ func TestPermissions(t *testing.T) {
 		} {
 			got = append(got, actionOf(rules, q[0], q[1]))
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s, mode %q of %s: %s, want %s", c.name, c.mode, c.agent, strings.Join(got, " "), c.want)
-		}
+		equal(t, c.name+", mode "+c.mode+" of "+c.agent, strings.Join(got, " "), c.want)
 		if !slices.Contains(agentNames, c.agent) {
 			continue
 		}
 		for _, path := range []string{"../../../data/personas/ada/handoffs/x.md", "data/personas/ada/experience.md", "/data/personas/ada/handoffs/x.md"} {
-			if got := actionOf(rules, "edit", path); got != "allow" {
-				t.Errorf("%s, mode %q: edit %s: %q", c.name, c.mode, path, got)
-			}
+			equal(t, c.name+", mode "+c.mode+": edit "+path, actionOf(rules, "edit", path), "allow")
 		}
 		if got := actionOf(rules, "edit", "data/personas/ada/skill.md"); got == "allow" {
 			t.Errorf("%s, mode %q: a file beside is allowed", c.name, c.mode)
 		}
-		if got := actionOf(rules, "external_directory", "/data/personas/ada/handoffs/*"); got != "allow" {
-			t.Errorf("%s, mode %q: the folder: %s", c.name, c.mode, got)
-		}
+		equal(t, c.name+", mode "+c.mode+": the folder", actionOf(rules, "external_directory", "/data/personas/ada/handoffs/*"), "allow")
 	}
 }
 
@@ -154,9 +148,7 @@ func TestSubagents(t *testing.T) {
 	inherited := slices.DeleteFunc(Session("ask", "build", agents), func(r Rule) bool { return r.Action != "deny" })
 	for name, want := range map[string]string{"general": "ask deny", "explore": "ask deny"} {
 		rules := slices.Concat(agents[slices.IndexFunc(agents, func(a Agent) bool { return a.Name == name })].Rules, inherited)
-		if got := actionOf(rules, "bash", "ls") + " " + actionOf(rules, "edit", "a.go"); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		equal(t, name, actionOf(rules, "bash", "ls")+" "+actionOf(rules, "edit", "a.go"), want)
 	}
 }
 

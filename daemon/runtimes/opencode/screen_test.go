@@ -34,9 +34,7 @@ func TestScreens(t *testing.T) {
 			t.Errorf("%s: row %q is not on the screen", name, got.Row)
 		}
 		got.Row = ""
-		if got != want {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
-		}
+		equal(t, name, got, want)
 	}
 }
 

@@ -182,9 +182,7 @@ func TestAwaits(t *testing.T) {
 		"a moment ago":         {Sight{Messages: []Message{u}}, noon, noon.Add(time.Second), true},
 		"lost":                 {Sight{Messages: []Message{u}}, noon, later, false},
 	} {
-		if got := c.sight.Awaits("do m1", c.since, c.now); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		equal(t, name, c.sight.Awaits("do m1", c.since, c.now), c.want)
 	}
 }
 
@@ -207,9 +205,7 @@ func TestGivenWork(t *testing.T) {
 		"none before":                        {turn, runtimes.Rest{Prompt: "", Since: noon}, true},
 	} {
 		s := Sight{Messages: c.messages}
-		if got := s.GivenWork(&c.rest); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		equal(t, name, s.GivenWork(&c.rest), c.want)
 	}
 }
 

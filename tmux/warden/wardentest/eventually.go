@@ -1,6 +1,7 @@
 package wardentest
 
 import (
+	"reflect"
 	"testing"
 	"time"
 )
@@ -26,4 +27,18 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Equal reports what is another value than it should be.
+func Equal(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if reflect.DeepEqual(got, want) {
+		return
+	}
+	verb := "%+v"
+	switch got.(type) {
+	case string, []string, []byte:
+		verb = "%q" // shows blanks and the ends of lines
+	}
+	t.Errorf("%s:\n got "+verb+"\nwant "+verb, what, got, want)
 }

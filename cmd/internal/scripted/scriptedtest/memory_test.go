@@ -142,9 +142,7 @@ func (m *inMemory) want(hooks ...string) {
 	m.t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Equal(m.hooks, hooks) {
-		m.t.Errorf("hooks %q, want %q", m.hooks, hooks)
-	}
+	equal(m.t, "hooks", m.hooks, hooks)
 }
 
 func (m *inMemory) shows(text string) bool {
@@ -196,9 +194,7 @@ func TestInMemory(t *testing.T) {
 			}
 		}
 		m.keys <- []byte("/exit\r")
-		if code := <-m.code; code != 0 {
-			t.Errorf("exit status %d", code)
-		}
+		equal(t, "exit status", <-m.code, 0)
 		m.want("SessionStart", "UserPromptSubmit", "Stop", "PreToolUse", "Stop", "SessionEnd")
 	})
 }
@@ -221,3 +217,5 @@ func TestPrintInMemory(t *testing.T) {
 		hung.want("SessionStart", "UserPromptSubmit")
 	})
 }
+
+var equal = wardentest.Equal

@@ -110,9 +110,7 @@ func (p *player) press(keys string) {
 // ended waits for the end of the process.
 func (p *player) ended(want int) {
 	p.t.Helper()
-	if code := <-p.m.code; code != want {
-		p.t.Errorf("exit status %d, want %d", code, want)
-	}
+	equal(p.t, "exit status", <-p.m.code, want)
 }
 
 // file writes a file in the working directory, which is also where the agents' behaviour stands.

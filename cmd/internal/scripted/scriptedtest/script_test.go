@@ -21,9 +21,7 @@ func TestDirectivesOfSteps(t *testing.T) {
 		"say, request": {header + "Work.\n\n## Original request\n\nMend it. @say # Done\n\n## What", directives{say: "# Done\n\n## What"}},
 		"quoted":       {"Noted: “Mend it. @hold /x …”. And @tokens 2", directives{tokens: 2}},
 	} {
-		if got := readDirectives(row.prompt); !reflect.DeepEqual(got, row.want) {
-			t.Errorf("%s: got %+v, want %+v", name, got, row.want)
-		}
+		equal(t, name, readDirectives(row.prompt), row.want)
 	}
 }
 
@@ -33,9 +31,7 @@ func TestBehavioursOfOneStep(t *testing.T) {
 	if err := b.add("no-stop,2:think=1s\n3:ignore-exit", "2"); err != nil {
 		t.Fatal(err)
 	}
-	if want := (behaviours{"no-stop": "", "think": "1s"}); !reflect.DeepEqual(b, want) {
-		t.Errorf("got %v, want %v", b, want)
-	}
+	equal(t, "b", b, (behaviours{"no-stop": "", "think": "1s"}))
 }
 
 func TestDirectives(t *testing.T) {
@@ -47,9 +43,7 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("got %+v", more)
 	}
 	want := directives{hold: "/tmp/x", ask: true, say: "# Title\ntext"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	equal(t, "got", got, want)
 }
 
 func TestUnknownBehaviourIsAnError(t *testing.T) {
