@@ -309,12 +309,6 @@ func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 	return a.ID
 }
 
-// resetExperience undoes what earlier agents have added to the experience.
-func (r *runtimeRig) resetExperience() {
-	r.t.Helper()
-	must(r.t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
-}
-
 // wantFollowed checks what holds after each completed handoff: the outgoing agent has left by its exit command, and the
 // successor has its skill and has read document and context.
 func (r *runtimeRig) wantFollowed(h daemon.Handoff) {
