@@ -23,16 +23,20 @@ func waitsForItsLimit(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	if l := awaitDecided(r.rig, a.ID).Limit; l.Kind != daemon.LimitUsage || l.By != daemon.LimitByPolicy || l.Until == nil || l.Until.Sub(over).Abs() > time.Minute {
 		t.Errorf("limit %+v, want one that ends at %s", l, over)
 	}
-	r.awaitEvery(tickOfScreens, "the end of the question", func() (bool, string) {
-		shown := r.shown(a.ID)
+	r.api.SetScript(obeys)
+	var typed time.Time
+	r.awaitEvery(tickOfScreens, "a good turn", func() (bool, string) {
+		now, shown := r.getAgent(a.ID), r.shown(a.ID)
 		s := claude.Runtime.ReadScreen(runtimes.View{Text: shown})
-		return s.Composer && s.Dialog == "", shown
+		// The question may open only now, and take what is typed.
+		if s.Composer && s.Dialog == "" && s.Draft == "" && now.State == daemon.Limited && time.Since(typed) > 15*time.Second {
+			r.personTypes(a.ID, "go on", tmux.Enter)
+			typed = time.Now()
+		}
+		return now.State == daemon.Idle && now.Limit == nil, shown
 	})
 	if waited := r.agentEvents(a.ID, string(event.AgentWaiting)); len(waited) > 0 {
 		t.Errorf("events %v", waited)
 	}
-	r.api.SetScript(obeys)
-	r.personTypes(a.ID, "go on", tmux.Enter)
-	r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
 	return a.ID
 }
