@@ -74,12 +74,12 @@ func storyAs(t *testing.T, name string, tell func(t *testing.T, p *person, h *ho
 }
 
 // atEach tells a story once for each call that is accepts after the story has called begin: a fault meets the first of them, then the second,
-// until a story has no further one. Under the race detector it leaves out some of them.
+// until a story has no further one. Under the race detector it leaves out every other one.
 func atEach(t *testing.T, how fault, is func(c *call) bool, tell func(t *testing.T, p *person, h *host, begin func())) {
 	t.Helper()
 	t.Run(string(how), func(t *testing.T) {
 		t.Parallel()
-		for at, met := 1, true; met && !t.Failed(); at += max(1, slower/4) {
+		for at, met := 1, true; met && !t.Failed(); at += max(1, slower/6) {
 			met = false
 			t.Run(fmt.Sprint("call ", at), func(t *testing.T) {
 				tellOnce(t, 1, func(t *testing.T, p *person, h *host) {
