@@ -3,6 +3,7 @@ package personas
 import (
 	"bytes"
 	_ "embed"
+	"regexp"
 	"strings"
 	"sync"
 	"text/template"
@@ -41,4 +42,14 @@ func about(role, description string) string {
 		description += "."
 	}
 	return text + " What you are for: " + description
+}
+
+// askedHere is what earlier releases wrote into the skill of a new persona, for a person to replace. Many have not.
+var askedHere = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`Your role is [a-z0-9 ]+\. Say here, in two or three sentences, what this persona is responsible\s+for, for whom, and how good work is told from bad\.`)
+})
+
+// withoutPlaceholder returns a skill with the description in place of a sentence that is meant for a person.
+func withoutPlaceholder(skill, role, description string) string {
+	return askedHere().ReplaceAllLiteralString(skill, about(role, description))
 }

@@ -16,8 +16,16 @@ func TestNewPersonaIsWhatItsDescriptionSays(t *testing.T) {
 		text, err := New{Role: "data-engineer", Name: "leo", Description: description}.skillFile("data-engineer-leo-1")
 		must(t, err)
 		p, err := Parse("data-engineer-leo-1", text)
-		if err != nil || !strings.Contains(p.Skill, want) {
+		if err != nil || !strings.Contains(p.Skill, want) || strings.Contains(p.Skill, "Say here") {
 			t.Errorf("%q: %v\n%s", description, err, p.Skill)
+		}
+		// A skill that an earlier release wrote.
+		old := strings.Replace(string(text), want, "Your role is data engineer. Say here, in two or three sentences, what this persona is responsible\nfor, for whom, and how good work is told from bad.\n", 1)
+		if p, err = Parse("data-engineer-leo-1", []byte(old)); err != nil || strings.Contains(p.Skill, "Say here") || description != "" && !strings.Contains(p.Skill, want) {
+			t.Errorf("%q, of an earlier release: %v\n%s", description, err, p.Skill)
+		}
+		if p.SkillFile != old {
+			t.Error("the file that a person edits is changed")
 		}
 	}
 }

@@ -86,6 +86,7 @@ func Parse(slug string, skill []byte) (Persona, error) {
 	if err := p.readFrontMatter(front); err != nil {
 		return Persona{}, err
 	}
+	p.Skill = withoutPlaceholder(p.Skill, p.Role, p.Description)
 	if strings.TrimSpace(body) == "" {
 		return Persona{}, parseError(0, "has no text below its front matter")
 	}
