@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -143,4 +144,10 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	if !alive(was.PID) {
 		t.Error("the view in the person's own pane was ended")
 	}
+}
+
+// resetExperience undoes what earlier agents have added to the experience.
+func (r *runtimeRig) resetExperience() {
+	r.t.Helper()
+	must(r.t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
 }
