@@ -20,7 +20,7 @@ import (
 // the kernel even shows no thread at all (measured on Linux 6). readStat therefore counts a process as a zombie only if
 // it has exactly one thread.
 func readStat(pid int) (st stat, err error) {
-	for range 100 {
+	for until := time.Now().Add(time.Second); time.Now().Before(until); {
 		var threads int
 		if st, threads, err = readStatOnce(pid); err != nil || !st.zombie || threads == 1 {
 			return st, err
@@ -29,7 +29,7 @@ func readStat(pid int) (st stat, err error) {
 			st.zombie = false
 			return st, nil
 		}
-		runtime.Gosched() // look again: the kernel shows no thread
+		runtime.Gosched() // look again: the kernel shows no thread while another one calls exec, which on a busy machine takes a while
 	}
 	return st, nil
 }
