@@ -11,7 +11,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -144,10 +143,4 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	if !alive(was.PID) {
 		t.Error("the view in the person's own pane was ended")
 	}
-}
-
-// resetExperience undoes what earlier agents have added to the experience.
-func (r *runtimeRig) resetExperience() {
-	r.t.Helper()
-	must(r.t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
 }
