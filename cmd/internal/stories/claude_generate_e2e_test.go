@@ -4,7 +4,6 @@ package stories
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -18,37 +17,12 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes/claude"
+	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClaudeForkWritesTheDocument: A fork of the session writes the document, or is cancelled. The handoff is requested by the
-// API, by a person who types the command /handoff, or by the model. Without hooks install an agent that the daemon has started knows the
-// command, and nothing is written into the person's settings.
-func TestClaudeForkWritesTheDocument(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, obeys)
-	atExit := r.readAtExit()
-	r.start()
-	r.relay(t, leg{"written", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 { return handsOverByFork(t, r, a, atExit) }},
-		leg{"cancelled", cancelsFork}, leg{"cancelled by Esc", cancelsByEsc}, leg{"by a person", handsOverByCommand}, leg{"by the model", handsOverByItself})
-	for _, path := range []string{"commands", "skills"} {
-		if _, err := os.Stat(filepath.Join(r.home.ConfigDir, path)); !os.IsNotExist(err) {
-			t.Errorf("the person's settings have %s: %v", path, err)
-		}
-	}
-}
-
-// handsOverByFork hands over a new agent. The fork begins with everything that the provider has cached of the
+// handsOverByCommand: a person types the command. The fork begins with everything that the provider has cached of the
 // session. It can only answer, and the session itself does not notice it.
-func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan string) (next int64) {
-	r.talk(a.ID, "hello")
-	r.awaitState(a.ID, daemon.Idle)
-	// The CLI has not written its answer to the transcript yet, but there is already something to hand off.
-	requestGenerate(r.rig, a.ID, "")
-	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
-		t.Fatal(err)
-	}
-	before := r.settledTranscript(a.ID)
+func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	said, forked := r.requests(a.ID), len(r.forkRequests())
 	touched := filepath.Join(r.work, "touched")
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
@@ -64,12 +38,16 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 		first, second, _ := strings.Cut(reply.Text, "\n## Open Questions")
 		return claudetest.Reply{Text: first, More: []string{"## Open Questions" + second}}
 	})
-	h := r.awaitPhase(requestGenerate(r.rig, a.ID, "Focus on the parser,\nnot on the printer."), daemon.Completed)
+	had := len(handoffsOf(r.rig, a.ID))
+	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	h := r.awaitPhase(r.awaitCommanded(a.ID, had), daemon.Completed)
 	r.wantFollowed(h)
-	r.wantNoDialog(a.ID)
-	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
-	if got := <-atExit; got != before {
-		t.Errorf("transcript when the agent was asked to exit\n got %s\nwant %s", got, before)
+	if h.Mode != daemon.ModeGenerate || h.Focus != quotedFocus {
+		t.Errorf("handoff in mode %s with focus %q, want %s with %q", h.Mode, h.Focus, daemon.ModeGenerate, quotedFocus)
+	}
+	wantNoFile(t, filepath.Join(a.Cwd, "by-a-shell"))
+	if list, err := r.client.Agents(t.Context(), allRows); err != nil || list[0].ID != *h.SuccessorID || list[1].ID != a.ID {
+		t.Errorf("agents %+v, %v, want no fork among them", list, err)
 	}
 	if n := len(r.requests(a.ID)); n != len(said) {
 		t.Errorf("the session itself asked the model %d times, want %d", n, len(said))
@@ -79,37 +57,23 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 		t.Fatalf("%d requests of forks, want two", len(forks))
 	}
 	wantPrefix(t, forks[0], said[len(said)-1])
-	if asked := strings.Join(forks[0].NewTexts(), "\n"); !strings.Contains(asked, h.Ref) || !strings.Contains(asked, "Focus on this:\n\n"+h.Focus) {
+	asked := strings.Join(forks[0].NewTexts(), "\n")
+	if !strings.Contains(asked, h.Ref) || !strings.Contains(asked, "Focus on this:\n\n"+h.Focus) {
 		t.Errorf("the fork was asked %q, want %s and the focus", asked, h.Ref)
 	}
-	if _, err := os.Stat(touched); !os.IsNotExist(err) {
-		t.Errorf("the fork's tool call was not refused: %v", err)
-	}
+	wantNoFile(t, touched)
 	if got := strings.Join(results(forks[1]), "\n"); !strings.Contains(got, "use no tools") {
 		t.Errorf("the fork's tool call returned %q, want a refusal that says why", got)
 	}
-	want := document(strings.Join(forks[0].NewTexts(), "\n"))
-	if got := r.readFile(h.FilePath); got != want || h.Structured == nil || !h.ContextValidated {
+	if got, want := r.readFile(h.FilePath), document(asked); got != want || h.Structured == nil || !h.ContextValidated {
 		t.Errorf("document %q, want %q; %+v", got, want, h)
 	}
-	r.wantHeard(contextOf(r.rig, h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
+	messages := contextOf(r.rig, h).messages
+	wantHeard(t, "context file", messages[len(messages)-2:], []heard{{a.Name, "user", byItself}, {a.Name, "assistant", "OK"}})
+	if got := r.getAgent(*h.SuccessorID); got.Cwd != a.Cwd {
+		t.Errorf("the successor works in %s, the agent worked in %s", got.Cwd, a.Cwd)
+	}
 	return *h.SuccessorID
-}
-
-// readAtExit reads the transcript of the first agent that is asked to exit, at that moment.
-func (r *claudeRig) readAtExit() <-chan string {
-	read := make(chan string, 1)
-	r.bendWith(&bend{paste: func(_ context.Context, text string, do func() error) error {
-		if text == claude.ExitText {
-			b, err := os.ReadFile(*r.getAgent(1).TranscriptPath)
-			select {
-			case read <- string(b) + errorText(err):
-			default: // It is another agent.
-			}
-		}
-		return do()
-	}})
-	return read
 }
 
 func errorText(err error) string {
@@ -119,19 +83,18 @@ func errorText(err error) string {
 	return ""
 }
 
-// settledTranscript is the agent's transcript after the CLI has written all of its first turn. The CLI goes on
-// writing for a moment after the Stop, in no fixed order.
-func (r *claudeRig) settledTranscript(agentID int64) (text string) {
+// settledFiles are the sessionFiles once the CLI has written all of the turn before. It goes on writing for a moment after the Stop, in
+// no fixed order.
+func (r *claudeRig) settledFiles() (files []string) {
 	r.t.Helper()
-	path, since := *r.getAgent(agentID).TranscriptPath, time.Now()
+	since := time.Now()
 	r.await("the end of what is written of the turn", func() (bool, string) {
-		if now, _ := os.ReadFile(path); string(now) != text { // The CLI may create the file only after the Stop.
-			text, since = string(now), time.Now()
+		if now := r.sessionFiles(); !slices.Equal(now, files) {
+			files, since = now, time.Now()
 		}
-		written := strings.Contains(text, `"turn_duration"`) && strings.Contains(text, `"type":"last-prompt"`)
-		return written && time.Since(since) > 300*time.Millisecond, text
+		return time.Since(since) > 500*time.Millisecond, strings.Join(files, "\n")
 	})
-	return text
+	return files
 }
 
 // forkRequests lists what forks have asked of the model, oldest first.
@@ -164,32 +127,36 @@ func wantPrefix(t *testing.T, fork, session claudetest.Request) {
 	}
 }
 
-// cancelsFork: a cancel ends the fork at once. The fork leaves nothing behind, and the session goes on as it was.
-func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+// holdForks has the model keep the answer to each fork.
+func (r *claudeRig) holdForks(next claudetest.Script) {
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
-		reply := obeys(req)
+		reply := next(req)
 		reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork)
 		return reply
 	})
-	r.settledTranscript(a.ID)
-	before := r.sessionFiles()
-	forked := len(r.forkRequests())
-	id := requestGenerate(r.rig, a.ID, "")
-	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > forked, r.tap.String() })
+}
+
+// awaitFork waits until a fork has asked the model, after so many requests of forks, and returns its process.
+func (r *claudeRig) awaitFork(after int) []int {
+	r.t.Helper()
+	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > after, r.tap.String() })
 	pids := r.forkProcesses()
 	if len(pids) != 1 {
-		t.Fatalf("processes %v, want one fork", pids)
+		r.t.Fatalf("processes %v, want one fork", pids)
 	}
-	cancelHandoff(r.rig, a.ID, daemon.Generating)
+	return pids
+}
+
+// wantNoTrace fails unless a cancelled handoff has ended its fork and left the files of all sessions as they were.
+func (r *claudeRig) wantNoTrace(id int64, files []string, pids []int) {
+	r.t.Helper()
 	wantEndedWithin(r.rig, time.Second, pids...)
-	if after := r.sessionFiles(); !slices.Equal(after, before) {
-		t.Errorf("files\n got %q\nwant %q", after, before)
+	if now := r.sessionFiles(); !slices.Equal(now, files) {
+		r.t.Errorf("files\n got %q\nwant %q", now, files)
 	}
 	if h := r.getHandoff(id); h.Status != daemon.StatusCancelled || h.RecordedAt != nil {
-		t.Errorf("handoff %+v, want it cancelled", h)
+		r.t.Errorf("handoff %+v, want it cancelled", h)
 	}
-	r.wantKinds(a.ID, daemon.KindPrompt)
-	return a.ID
 }
 
 // forkProcesses lists the running forks of this home.

@@ -5,6 +5,7 @@ package stories
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,29 +19,30 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClaudeMoves: the model moves its session into a work tree, and a person moves that of the successor on.
-func TestClaudeMoves(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, obeys)
-	r.makeRepository()
-	r.start()
-	r.relay(t, leg{"EnterWorktree", handsOverFromATree}, leg{"cd", handsOverAfterCd})
-}
-
-// handsOverFromATree: directory, branch, diff, transcript and usage are those of the tree, and the successor works there.
+// handsOverFromATree: the model moves its session into a work tree: directory, branch, diff, transcript and usage are those of the tree,
+// and the successor works there. The daemon does not mistake the person's own status line, which is shown although ours is set, for a
+// composer, a running turn or a dialog. Our MCP server knows which agent runs it, and hands it over.
 func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	tree := filepath.Join(r.work, ".claude", "worktrees", "x")
-	r.api.SetScript(claudetest.Ask("go into a tree", claudetest.Reply{Tool: "EnterWorktree", Input: map[string]any{"name": "x"}}, obeys))
-	r.talk(a.ID, "hello")
+	mcp := func(tool string, input map[string]any) claudetest.Reply {
+		return claudetest.Reply{Tool: "mcp__understudy__" + tool, Input: input}
+	}
+	r.api.SetScript(claudetest.Ask("go into a tree", claudetest.Reply{Tool: "EnterWorktree", Input: map[string]any{"name": "x"}},
+		claudetest.Ask("who are you?", mcp("whoami", map[string]any{}),
+			claudetest.Ask("it is enough", mcp("request_handoff", map[string]any{"reason": "told to"}), obeys))))
+	r.showOddRows()
 	r.talk(a.ID, "go into a tree")
-	r.talk(a.ID, "go on there")
+	for _, row := range []string{`"context_window_size":1000000`, "❯\u00a0rm -rf", "Do you want to proceed?"} {
+		r.awaitShown(a.ID, row)
+	}
+	r.talk(a.ID, "who are you?")
+	r.awaitLearned(a.ID, fmt.Sprintf(`{"agent_id":%d,"context_percent":0.1,"generation":1,"name":"%s","persona":"%[2]s","state":"working"}`, a.ID, con))
 	must(t, os.WriteFile(filepath.Join(tree, "made.txt"), []byte("here\n"), 0o600))
 	now := r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Branch == "worktree-x" })
 	if now.Cwd != tree || now.StartCwd != r.work || !strings.Contains(*now.TranscriptPath, "worktrees-x") {
@@ -53,10 +55,13 @@ func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 	if err != nil || diff.Directory != tree || len(diff.Files) != 1 || diff.Files[0].Path != "made.txt" {
 		t.Errorf("diff %+v: %v", diff, err)
 	}
-	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-	r.wantFollowed(h, "other") // SIGTERM leaves the tree, whatever is in it
-	if h.ContextPath == nil || !strings.Contains(r.readFile(*h.ContextPath), "go on there") || !strings.Contains(r.readFile(*h.ContextPath), "made.txt") {
-		t.Errorf("context without the conversation or the file, warnings %q", h.Warnings)
+	must(t, os.WriteFile(r.obstacle(), nil, 0o600)) // for the successor
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "it is enough").ID, daemon.Submitted)
+	r.awaitLearned(a.ID, "Finish your turn; when it ends you will be asked for the document.")
+	h := r.isBriefedSlowly(r.latestHandoff(a.ID).ID)
+	r.wantTakenOver(h, "other") // SIGTERM leaves the tree, whatever is in it
+	if h.Reason != "told to" || h.ContextPath == nil || !strings.Contains(r.readFile(*h.ContextPath), "who are you?") || !strings.Contains(r.readFile(*h.ContextPath), "made.txt") {
+		t.Errorf("handed over because of %q, context without the conversation or the file, warnings %q", h.Reason, h.Warnings)
 	}
 	if slices.ContainsFunc(h.Warnings, func(w string) bool { return strings.Contains(w, "could not be read") }) {
 		t.Errorf("warnings %q", h.Warnings)
@@ -68,20 +73,18 @@ func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 	return *h.SuccessorID
 }
 
-// handsOverAfterCd: no hook has told of the /cd when a copy of the session is to write the document.
-func handsOverAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
-	dir := filepath.Join(r.work, "sub")
-	must(t, os.Mkdir(dir, 0o700))
-	r.personTypes(a.ID, "/cd "+dir, tmux.Enter)
-	r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Cwd == dir })
-	in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
-	must(t, err)
-	h := r.awaitPhase(in.HandoffID, daemon.Completed)
-	r.wantFollowed(h)
-	if got := r.getAgent(*h.SuccessorID); got.Cwd != dir {
-		t.Errorf("the successor works in %s", got.Cwd)
-	}
-	return *h.SuccessorID
+// awaitLearned waits until a tool has returned the text to the agent's model. The CLI sorts the fields of a tool's
+// answer.
+func (r *claudeRig) awaitLearned(agentID int64, part string) {
+	r.t.Helper()
+	r.await(fmt.Sprintf("agent %d: a tool's %q", agentID, part), func() (bool, string) {
+		reqs := r.requests(agentID)
+		if len(reqs) == 0 {
+			return false, "no request"
+		}
+		all := strings.Join(results(reqs[len(reqs)-1]), "\n")
+		return strings.Contains(all, part), all
+	})
 }
 
 // wantTokens checks that each answer in the agent's transcript was counted once.
@@ -105,11 +108,7 @@ func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
 	r.installHooks()
 	r.start()
 	person := r.startForeign(append([]string{r.cli, "--worktree", "wt"}, manual...)...)
-	r.await("the agent's registration", func() (bool, string) {
-		list, err := r.client.Agents(t.Context(), allRows)
-		return err == nil && len(list) > 0 && list[0].RegisteredAt != nil && list[0].HasPane(), ""
-	})
-	a := newestAgent(r.rig)
+	a := r.awaitForeign()
 	tree := filepath.Join(r.work, ".claude", "worktrees", "wt")
 	if a.Cwd != tree || a.PaneSocket != person || a.Persona != nil {
 		t.Errorf("agent %+v, want it in %s, on %s and without a persona", a, tree, person)
@@ -185,6 +184,16 @@ func (r *claudeRig) startForeign(argv ...string) (socket string) {
 		r.await("the end of the person's tmux server", func() (bool, string) { return !server.Alive(), socket })
 	})
 	return socket
+}
+
+// awaitForeign waits until a person's session has registered.
+func (r *claudeRig) awaitForeign() daemon.Agent {
+	r.t.Helper()
+	r.await("the agent's registration", func() (bool, string) {
+		list, err := r.client.Agents(r.t.Context(), allRows)
+		return err == nil && len(list) > 0 && list[0].PaneSocket != r.dir.TmuxSocket() && list[0].RegisteredAt != nil && list[0].HasPane(), ""
+	})
+	return newestAgent(r.rig)
 }
 
 // claudeUsage adds up the usage in a transcript, of each answer once.

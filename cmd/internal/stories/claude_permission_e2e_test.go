@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/tmux"
@@ -29,14 +30,11 @@ func touches(next claudetest.Script) claudetest.Script {
 	}
 }
 
-// TestClaudePermissions: Claude Code asks whether it may run commands. The answer comes from the seat, from the pane, from a
+// answersPermissions: Claude Code asks whether it may run commands. The answer comes from the seat, from the pane, from a
 // rule or not at all, also while the daemon is away.
-func TestClaudePermissions(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, touches(claudetest.Says("Done.")))
-	r.cfg.Settings.Permissions.Hold = 50 * time.Minute
-	r.start()
-	a := r.startAgent(con)
+func answersPermissions(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(touches(claudetest.Says("Done.")))
+	r.personSets(nil) // no status line that asks, too
 	for _, story := range []struct {
 		name string
 		run  func(*testing.T, *claudeRig, daemon.Agent)
@@ -50,6 +48,7 @@ func TestClaudePermissions(t *testing.T) {
 		t.Logf("story: %s", story.name)
 		story.run(t, r, a)
 	}
+	return a.ID
 }
 
 // askToTouch has the agent ask for a file, and returns the permission as a reader of the API sees it.
@@ -165,6 +164,7 @@ func asksWithoutADaemon(t *testing.T, r *claudeRig, a daemon.Agent) {
 	p, path := r.askToTouch(a.ID, "away")
 	r.halt()
 	r.awaitShown(a.ID, "Do you want to proceed?")
+	r.cfg.Settings.Handoff.AckTimeout = serve.DefaultSettings().Handoff.AckTimeout
 	r.start()
 	r.await("the hook is back", func() (bool, string) {
 		_, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest})

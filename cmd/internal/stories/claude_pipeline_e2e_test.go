@@ -5,68 +5,50 @@ package stories
 import (
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
 )
 
-// TestClaudePipelinePassesPromptsUnchanged is a pipeline of two steps with the real CLI. Each agent is told its
-// prompt unchanged, however long it is, and plays its persona. The second agent's prompt is the last message of the
-// first. The first agent's prompt stands on the CLI's command line, and it survives the question whether the folder
-// is trusted.
-func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
-	t.Parallel()
+// startsInAPipeline: a person who has never started the CLI is led through its questions, which no hook reports. They are answered by
+// their choices, not by keys that somebody knows; the first arrow key may be lost, because the CLI has just drawn its dialog. The prompt
+// of the step stands on the CLI's command line, survives the questions, and is told unchanged, however long it is. What the agent says
+// last is passed on.
+func (r *claudeRig) startsInAPipeline() {
 	const report = "## What Was Done\n\nThe roof is mended.\n\n## Next Agent Context\n\nLook at the chimney."
-	r := newClaudeRig(t, func(req claudetest.Request) claudetest.Reply {
-		switch told := strings.Join(req.UserTexts(), "\n"); {
-		case strings.Contains(told, "## Handoff from previous step"):
-			return claudetest.Reply{Text: "The chimney leans."}
-		case strings.Contains(told, "Mend the roof") && answered(req):
-			return claudetest.Reply{Text: "\n\n" + report + "\n\n"}
-		case strings.Contains(told, "Mend the roof"):
-			return claudetest.Reply{Text: "I look first.", Tool: "Bash", Input: map[string]any{"command": "echo looked", "description": "look"}}
-		}
-		return claudetest.Reply{Text: "OK"}
-	})
-	r.home.Trust(t)
-	writeTemplate(r.rig, "two", "developer", "reviewer | prompt: Look closely.")
-	r.start()
+	r.api.SetScript(claudetest.Ask("Mend the roof", claudetest.Reply{Text: "I look first.", Tool: "Bash",
+		Input: map[string]any{"command": "echo looked", "description": "look"}}, func(claudetest.Request) claudetest.Reply {
+		return claudetest.Reply{Text: "\n\n" + report + "\n\n", Hold: true} // whoever is attached must see the composer before the agent has ended
+	}))
 	request := " \tMend the roof.\r\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "\n "
-	id := startPipeline(r.rig, "two", request).ID
-	first := awaitPipelineThat(r.rig, id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
-	r.answerAs(first, trusts, "Yes")
+	id := startPipeline(r.rig, "one", request).ID
+	a := r.getAgent(awaitPipelineThat(r.rig, id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0])
+	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
+	r.answerAs(a.ID, "security notes: press Enter to go on", "Press Enter to continue")
+	awaitAsked(r.rig, a.ID, trusts)
+	r.trustFolder(a)
+	r.api.Await(r.t, "the tool's result", answered)
+	r.api.Release()
 	p := awaitPipeline(r.rig, id, daemon.PipelineDone)
-	wantSteps(r.rig, p, "done done")
-
-	left := p.Steps[0].LatestHandoff
-	if left == nil || left.ContentMD != report || left.Metadata == nil {
-		t.Fatalf("step 1 left %+v, want %q with its fields", left, report)
+	wantSteps(r.rig, p, "done")
+	if left := p.Steps[0].LatestHandoff; left == nil || left.ContentMD != report || left.Metadata == nil {
+		r.t.Errorf("the step left %+v, want %q with its fields", left, report)
 	}
-	second := (*daemon.Structured)(left.Metadata).Header("developer") + "\n\nLook closely.\n\n## Original request\n\n" + request
-	for i, want := range []string{request, second} {
-		s := p.Steps[i]
-		id := s.AgentIDs[0]
-		r.wantToldFirst(id, want)
-		r.wantExited(id, "prompt_input_exit")
-		r.wantKinds(id, daemon.KindExit)
-		if asked := r.tap.of(id, hooks.PermissionRequest); len(asked) > 0 {
-			t.Errorf("step %d asked for permission: %+v", i+1, asked)
-		}
-		// Only the first step waits, for the question about the folder.
-		if n := len(r.agentEvents(id, "agent_waiting")); n != 1-i {
-			t.Errorf("step %d waited %d times for a person, want %d", i+1, n, 1-i)
-		}
-		system := r.requests(id)[0].SystemText()
-		for _, part := range []string{"You play the persona " + *s.Persona, []string{"You are step 1 of 2 ", "You are step 2 of 2 "}[i]} {
-			if !strings.Contains(system, part) {
-				t.Errorf("the system prompt of step %d does not contain %q", i+1, part)
-			}
-		}
+	r.wantToldFirst(a.ID, request)
+	r.wantExited(a.ID, "prompt_input_exit")
+	r.wantKinds(a.ID, daemon.KindExit)
+	if asked := r.tap.of(a.ID, hooks.PermissionRequest); len(asked) > 0 {
+		r.t.Errorf("the step asked for permission: %+v", asked)
 	}
-	if got := p.Steps[1].LatestHandoff; got == nil || got.ContentMD != "The chimney leans." || got.Metadata != nil {
-		t.Errorf("step 2 left %+v", got)
+	if n := len(r.agentEvents(a.ID, "agent_failed")); n != 0 {
+		r.t.Errorf("%d failures were told", n)
+	}
+	system := r.requests(a.ID)[0].SystemText()
+	for _, part := range []string{"You play the persona " + *p.Steps[0].Persona, "You are step 1 of 1 "} {
+		if !strings.Contains(system, part) {
+			r.t.Errorf("the step's system prompt does not contain %q", part)
+		}
 	}
 }
 

@@ -4,13 +4,11 @@ package stories
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
-	"testing"
 
-	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/sight"
 )
 
@@ -35,35 +33,20 @@ func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
 	r.t.Logf("%s: %s after %s", asks, got.Words(), got.EndedAt.Sub(got.At))
 }
 
-// TestClaudeDialogsAreAnsweredFromElsewhere: a person who has never started the CLI is led through its questions, which no hook
-// reports. They, and what the agent asks of its own, are answered by their choices, not by keys that somebody knows. The first
-// arrow key may be lost, because the CLI has just drawn its dialog. Who attaches sees the question and the composer.
-func TestClaudeDialogsAreAnsweredFromElsewhere(t *testing.T) {
-	t.Parallel()
-	long := strings.TrimSpace(strings.Repeat("a line\n", 60)) + " at the end"
-	r := newClaudeRig(t, claudetest.Ask("ask me", claudetest.Question(false), claudetest.Says(long)))
-	r.home.Forget(t)
-	r.start()
-	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
-	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
-	r.answerAs(a.ID, "security notes: press Enter to go on", "Press Enter to continue")
-	awaitAsked(r.rig, a.ID, trusts)
-	r.trustFolder(a)
-	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
-	r.awaitState(a.ID, daemon.Idle)
-	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
-		t.Errorf("the model was told its prompt %d times", n)
-	}
-	if n := len(r.agentEvents(a.ID, "agent_failed")); n != 0 {
-		t.Errorf("%d failures were told", n)
-	}
-	r.wantComposerSeen(r.getAgent(a.ID))
-	for _, choice := range []string{"SQLite", "Chat about this"} {
-		r.sendMessage(a.ID, "ask me")
-		r.answerAs(a.ID, "question: Which database is to be used?", choice)
-		if choice == "SQLite" {
-			r.awaitLearned(a.ID, "SQLite")
+// isBriefedSlowly: the person's own hook of SessionStart takes much longer than ack_timeout. Until it ends, the session keeps the
+// briefing that was typed to it and shows no sign of it. The briefing is waited for, and given once.
+func (r *claudeRig) isBriefedSlowly(id int64) daemon.Handoff {
+	r.t.Helper()
+	h := r.awaitPhase(id, daemon.Briefing)
+	next := *h.SuccessorID
+	r.awaitShown(next, "running SessionStart hooks")
+	r.wantStays(2*shortAck, "the briefing was taken before the hook's end", func() bool { return r.getHandoff(id).Phase == daemon.Briefing })
+	must(r.t, os.Remove(r.obstacle()))
+	h = r.awaitPhase(id, daemon.Completed)
+	for _, dl := range r.deliveries(next) {
+		if dl.TypedAgain || dl.Verdict == nil || *dl.Verdict != daemon.Submitted {
+			r.t.Errorf("delivery %+v", dl)
 		}
-		r.awaitState(a.ID, daemon.Idle)
 	}
+	return h
 }

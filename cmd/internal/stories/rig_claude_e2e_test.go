@@ -181,9 +181,9 @@ func (r *claudeRig) heard(agentID int64, part string) (out []string) {
 }
 
 // wantTakenOver checks what must hold after every handoff whose document the agent itself has written.
-func (r *claudeRig) wantTakenOver(h daemon.Handoff) {
+func (r *claudeRig) wantTakenOver(h daemon.Handoff, reason ...string) {
 	r.t.Helper()
-	r.wantFollowed(h)
+	r.wantFollowed(h, reason...)
 	if n := len(r.heard(h.AgentID, h.Ref)); n != 1 {
 		r.t.Errorf("the outgoing model was told %d times, want once: %q", n, r.heard(h.AgentID, h.Ref))
 	}

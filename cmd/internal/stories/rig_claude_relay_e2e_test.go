@@ -19,26 +19,32 @@ type leg struct {
 // relay tells stories one after the other in one rig, whose model obeys. Each story gets the agent that the previous
 // one has left. The first story, and the one after a failure, gets a new agent of the persona con.
 func (r *claudeRig) relay(t *testing.T, legs ...leg) {
-	r.database() // Its connections must outlive the first story.
 	var left int64
 	for _, l := range legs {
 		t.Run(l.name, func(t *testing.T) {
-			whole := r.t
-			r.t = t
-			defer func() { r.t = whole }()
-			r.api.SetScript(obeys)
-			var a daemon.Agent
-			if left == 0 {
-				a = r.startAgent(con)
-			} else {
-				a = r.awaitBriefed(left)
-			}
-			left = 0
-			if next := l.tell(t, r, a); !t.Failed() {
-				left = next
-			}
+			r.as(t, func() {
+				var a daemon.Agent
+				if left == 0 {
+					a = r.startAgent(con)
+				} else {
+					a = r.awaitBriefed(left)
+				}
+				left = 0
+				if next := l.tell(t, r, a); !t.Failed() {
+					left = next
+				}
+			})
 		})
 	}
+}
+
+// as tells a story whose failures are those of a test within the rig's own.
+func (r *claudeRig) as(t *testing.T, tell func()) {
+	whole := r.t
+	r.t = t
+	defer func() { r.t = whole }()
+	r.api.SetScript(obeys)
+	tell()
 }
 
 // awaitBriefed waits until the agent's first turn is over: a successor has then looked at what it takes over.

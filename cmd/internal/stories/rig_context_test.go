@@ -16,19 +16,6 @@ import (
 
 // What a handoff passes on, as the operator and the successor read it.
 
-// talk sends the agent one text after the other and waits after each until its turn ends.
-func talk(r *rig, agentID int64, texts ...string) {
-	r.t.Helper()
-	for _, text := range texts {
-		before := len(r.agentEvents(agentID, "agent_idle"))
-		r.awaitVerdict(agentID, r.sendMessage(agentID, text).ID, daemon.Submitted)
-		r.await(fmt.Sprintf("agent %d: end of the turn %q", agentID, text), func() (bool, string) {
-			return len(r.agentEvents(agentID, "agent_idle")) > before, "working"
-		})
-	}
-	r.awaitState(agentID, daemon.Idle)
-}
-
 // handOver hands an agent over. It returns the handoff, its context file, and the successor after it has taken over.
 func handOver(r *rig, agentID int64) (daemon.Handoff, contextFile, daemon.Agent) {
 	r.t.Helper()
