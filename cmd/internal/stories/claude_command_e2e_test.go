@@ -23,7 +23,7 @@ const quotedFocus = `the parser's "tabs"; $(touch by-a-shell) and so on`
 func cancelsForkAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	dir := filepath.Join(a.Cwd, "sub")
 	must(t, os.Mkdir(dir, 0o700))
-	r.personTypes(a.ID, "/cd "+dir, tmux.Enter)
+	r.personSubmits(a.ID, "/cd "+dir)
 	r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Cwd == dir })
 	files := r.settledFiles()
 	r.holdForks(obeys)
@@ -38,7 +38,7 @@ func cancelsForkAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	files, forked, had, said := r.settledFiles(), len(r.forkRequests()), len(handoffsOf(r.rig, a.ID)), len(r.requests(a.ID))
 	r.holdForks(obeys)
-	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	r.personSubmits(a.ID, "/handoff "+quotedFocus)
 	id := r.awaitCommanded(a.ID, had)
 	pids := r.awaitFork(forked)
 	r.awaitShown(a.ID, "running UserPromptSubmit hook")

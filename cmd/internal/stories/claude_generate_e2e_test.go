@@ -17,7 +17,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // handsOverByCommand: a person types the command. The fork begins with everything that the provider has cached of the
@@ -39,7 +38,7 @@ func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 		return claudetest.Reply{Text: first, More: []string{"## Open Questions" + second}}
 	})
 	had := len(handoffsOf(r.rig, a.ID))
-	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	r.personSubmits(a.ID, "/handoff "+quotedFocus)
 	h := r.awaitPhase(r.awaitCommanded(a.ID, had), daemon.Completed)
 	r.wantFollowed(h)
 	if h.Mode != daemon.ModeGenerate || h.Focus != quotedFocus {

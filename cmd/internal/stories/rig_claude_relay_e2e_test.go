@@ -4,10 +4,15 @@ package stories
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // leg is a story about one agent.
@@ -54,4 +59,31 @@ func (r *claudeRig) awaitBriefed(agentID int64) daemon.Agent {
 		return len(r.tap.of(agentID, hooks.Stop)) > 0, r.tap.String()
 	})
 	return r.awaitState(agentID, daemon.Idle)
+}
+
+// patience is how long a person looks at what did not happen before they do it again.
+const patience = 15 * time.Second
+
+// personSubmits is a person who looks at what they type. The CLI drops what comes while it draws its screen anew, as after a /cd,
+// and a question that opens late takes it: the text is typed again into an empty composer, and goes when it stands there.
+func (r *claudeRig) personSubmits(agentID int64, text string) {
+	r.t.Helper()
+	begin, _, _ := strings.Cut(text, " ")
+	var typed, entered time.Time
+	r.awaitEvery(tickOfScreens, fmt.Sprintf("agent %d: %q is submitted", agentID, text), func() (bool, string) {
+		shown := r.shown(agentID)
+		s := claude.Runtime.ReadScreen(runtimes.View{Text: shown})
+		switch stands := strings.HasPrefix(s.Draft, begin); {
+		case s.Dialog != "":
+		case stands && time.Since(entered) > patience:
+			r.personPresses(agentID, tmux.Enter)
+			entered = time.Now()
+		case s.Composer && s.Draft == "" && !entered.IsZero():
+			return true, shown
+		case s.Composer && s.Draft == "" && time.Since(typed) > patience:
+			r.personTypes(agentID, text)
+			typed = time.Now()
+		}
+		return false, shown
+	})
 }
