@@ -40,16 +40,16 @@ func BenchmarkDashboardUpdate(b *testing.B) {
 
 func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	r := newRig(b)
-	who := openDashboard(r)
+	first := openDashboard(r)
 	commitAgents(r, 0, 50, "")
 	agents, err := r.client.Agents(b.Context(), api.ListOptions{Limit: 50})
 	if err != nil {
 		b.Fatal(err)
 	}
 	id := agents[20].ID
-	var open []*tab
-	for range tabs {
-		open = append(open, who.openTab("/"))
+	open := []*tab{first}
+	for len(open) < tabs {
+		open = append(open, first.openTab("/"))
 	}
 	var took []time.Duration
 	n := 0
@@ -91,9 +91,8 @@ func commitLastMessage(r *rig, agentID int64, text string) time.Time {
 // its load event has ended, and until it follows the feed.
 func BenchmarkDashboardLoad(b *testing.B) {
 	r := newRig(b)
-	who := openDashboard(r)
+	p := openDashboard(r)
 	commitAgents(r, 0, 200, "")
-	p := who.openTab("/ui/settings")
 	var loaded, live []time.Duration
 	var bytes float64
 	for b.Loop() {
@@ -114,8 +113,8 @@ const mostOfAKey = 150 * time.Millisecond
 // BenchmarkKey measures how long a key that is pressed in a browser takes until the pane's screen shows it there.
 func BenchmarkKey(b *testing.B) {
 	r := newRig(b)
-	who := openDashboard(r)
-	p := who.openTab(fmt.Sprintf("/ui/agents/%d", r.startAgent(con).ID))
+	p := openDashboard(r)
+	p.visit(fmt.Sprintf("/ui/agents/%d", r.startAgent(con).ID))
 	p.awaitText("#screen", "❯")
 	p.click("#keys [role=switch]")
 	p.awaitText(".keyed", "keys from the browser")

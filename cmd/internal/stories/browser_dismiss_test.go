@@ -14,12 +14,11 @@ import (
 func TestBrowserDismissesAgentsThatDied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := openDashboard(r)
+	p := openDashboard(r)
 	alone, first, second := r.startAgent(""), startWorked(r, con), r.startAgent("reviewer-ada-1")
 	r.killed(alone.ID)
 	killTmux(r)
 	awaitTmuxEnds(r, first.ID, second.ID)
-	p := b.openTab("/")
 	p.awaitText(fmt.Sprintf("#agent-%d .why", first.ID), "2 agents ended with their tmux server")
 	p.awaitText("#needs .count", "2")
 	p.wantReadable("agents that died")
@@ -30,9 +29,7 @@ func TestBrowserDismissesAgentsThatDied(t *testing.T) {
 	p.takePicture("died")
 	for _, a := range []int64{alone.ID, first.ID} {
 		p.click(fmt.Sprintf(`#agent-%d [data-call="POST /api/agents/dismiss"]`, a))
-		r.await("the end of the card", func() (bool, string) {
-			return eval[bool](p, fmt.Sprintf("!document.querySelector('#agent-%d')", a)), p.html()
-		})
+		p.awaitNone(fmt.Sprintf("#agent-%d", a))
 	}
 	for _, a := range []int64{alone.ID, first.ID, second.ID} {
 		p.awaitText(fmt.Sprintf("#ended-%d", a), "ago")

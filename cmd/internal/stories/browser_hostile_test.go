@@ -6,13 +6,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/understudyd/understudy/daemon"
 )
 
 // hostileLine tries to be more than text, wherever a page may put it.
@@ -34,14 +35,6 @@ var hostileDocument = hostileLine + "\n\n# heading {#main .card onclick=window.p
 // hostileScreen is output that tries to make a pane show more than text.
 const hostileScreen = "\x1b[2J\x1b[H\x1b[31mred\x1b[0m </pre></main><script>window.pwned=1</script> \x1b]8;;javascript:window.pwned=1\x1b\\link\x1b]8;;\x1b\\" +
 	"\x1b]52;c;cHduZWQ=\x07\x1b]0;<img src=x onerror=window.pwned=1>\x07\r\n\x1b[38;2;1;200;3mtrue\x1b[48;5;200;1;4;7m colour\x1b[0m \u202e宽字👩‍👩‍👧\r\n\x1b(0lqqk\x1b(B &lt;b&gt; end of it\r\n"
-
-// shapeOf lists the elements of a page, without their text, what Markdown made, and what pictures draw of times.
-const shapeOf = `(selector => {
-	const spoken = ['title', 'data-label', 'data-confirm', 'aria-label', 'value', 'datetime', 'href', 'selected', 'data-watched'];
-	const walk = (e, depth) => ' '.repeat(depth) + e.nodeName + [...e.attributes].filter(a => !spoken.includes(a.name)).map(a => ' ' + a.name + '=' + a.value.replaceAll(/\d+/g, '0')).sort().join('') + '\n' +
-		(e.matches('.markdown, [data-keep], svg.chart') ? '' : [...e.children].map(c => walk(c, depth + 1)).join(''));
-	return walk(document.querySelector(selector), 0);
-})`
 
 // updated makes the page update itself by the morph several times, as if events came. It returns the page after that,
 // without ages, pictures of time, and what the page itself adds.
@@ -69,7 +62,11 @@ func (p *tab) script(name string) string {
 // wantSound fails if the page has a problem on a wide or on a narrow screen.
 func (p *tab) wantSound(what string) {
 	p.r.t.Helper()
-	for _, width := range []int64{1280, 390} {
+	widths := []int64{1280, 390}
+	if eval[int64](p, "innerWidth") == 390 {
+		slices.Reverse(widths) // as wantReadable
+	}
+	for _, width := range widths {
 		p.setScreen(width, "light")
 		for _, problem := range eval[[]string](p, p.script("audit.js")) {
 			p.r.t.Errorf("%s at %d: %s", what, width, problem)
@@ -77,32 +74,16 @@ func (p *tab) wantSound(what string) {
 	}
 }
 
-// TestBrowserShowsHostileTextAsText fills every field that agents can write with hostile text. Each page must have
-// the same elements as with plain words, run and load nothing of it, and stay usable.
+// TestBrowserShowsHostileTextAsText fills every field that agents can write with hostile text. Each page must run and
+// load nothing of it, and stay usable. That it has the same elements as with plain words, TestHostileText of the dashboard shows.
 func TestBrowserShowsHostileTextAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := openDashboard(r)
-	word := func(text string) string { return "word " + text }
-	plain := stageScene(r, word, word)
 	evil := stageScene(r, func(string) string { return hostileLine }, func(string) string { return hostileDocument })
-	p := b.openTab("/")
+	p := openDashboard(r)
 	p.listensForViolations()
-	usual := map[string]string{}
-	ofOne := regexp.MustCompile(`/\d+`)
-	for _, page := range plain.pages() {
-		if ofOne.MatchString(page.path) {
-			p.visit(page.path)
-			usual[page.name] = eval[string](p, shapeOf+`("main")`)
-		}
-	}
 	for _, page := range evil.pages() {
 		p.visit(page.path)
-		if ofOne.MatchString(page.path) {
-			if got := eval[string](p, shapeOf+`("main")`); got != usual[page.name] {
-				t.Errorf("%s has other elements than with plain words: %s", page.name, firstDifference(usual[page.name], got))
-			}
-		}
 		p.wantSound(page.name)
 		p.takePicture("hostile-" + page.name)
 		fresh, again := eval[string](p, updated+"(0)"), eval[string](p, updated+"(3)")
@@ -114,15 +95,6 @@ func TestBrowserShowsHostileTextAsText(t *testing.T) {
 		}
 	}
 	p.visit("/")
-	for key, id := range plain.agents {
-		if key == "old" || key == "past" || strings.HasPrefix(key, "step") {
-			continue
-		}
-		want := eval[string](p, fmt.Sprintf("%s('#agent-%d')", shapeOf, id))
-		if got := eval[string](p, fmt.Sprintf("%s('#agent-%d')", shapeOf, evil.agents[key])); got != want {
-			t.Errorf("the card of an agent (%s) has other elements than with plain words: %s", key, firstDifference(want, got))
-		}
-	}
 	p.setScreen(390, "light")
 	p.click(fmt.Sprintf("#agent-%d [data-open=hand-off]", evil.agents["full"]))
 	p.awaitText("#hand-off h2", "script")
@@ -153,14 +125,9 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d lines, want %d", len(y), len(x))
 }
 
-// TestBrowserShowsAHostileScreenAsText has a pane print text that tries to be more than a screen.
-func TestBrowserShowsAHostileScreenAsText(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	a := r.startAgent("developer-con-1")
-	terminal := fmt.Sprintf("/proc/%d/fd/1", agentRow(r, a.ID).PID)
-	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
+// showsAHostileScreen has a pane print text that tries to be more than a screen.
+func showsAHostileScreen(t *testing.T, p *tab, a daemon.Agent) {
+	terminal := fmt.Sprintf("/proc/%d/fd/1", agentRow(p.r, a.ID).PID)
 	must(t, os.WriteFile(terminal, []byte(hostileScreen), 0))
 	p.awaitText("#screen", "end of it")
 	for _, want := range []string{"</pre></main><script>", "┌──┐", "宽字", "&lt;b&gt;"} {

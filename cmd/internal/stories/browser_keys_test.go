@@ -29,41 +29,34 @@ func (p *tab) asPhone() {
 	}))
 }
 
-// TestBrowserAnswersADialog: the card of an agent that asks whether its folder is trusted shows what it says, and its choices as
-// buttons, also on a phone.
-func TestBrowserAnswersADialog(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
+// answersADialog: the card of an agent that asks whether its folder is trusted shows what it says, and its choices as
+// buttons, also on a phone. The other tab shows the agent's page.
+func answersADialog(t *testing.T, p *tab) (a daemon.Agent, other *tab) {
+	r := p.r
 	a, d := startAsking(r)
-	p := b.openTab("/")
 	p.awaitText(".asks pre", "Accessing workspace")
 	p.wantReadable("dialog")
 	p.wantNames("dialog")
-	other := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
+	other = p.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
 	other.awaitText(".asks button", "2. Yes, I trust this folder")
 	p.asPhone()
 	p.click(fmt.Sprintf("#dialog-%s button:nth-of-type(2)", d.ID))
 	p.awaitText("#toasts", "Yes, I trust this folder: the dialog is gone")
 	r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
-	r.await("the end of the cards", func() (bool, string) {
-		gone := "!document.querySelector('.asks')"
-		return eval[bool](p, gone) && eval[bool](other, gone), p.html()
-	})
+	for _, page := range []*tab{p, other} {
+		page.awaitNone(".asks")
+	}
 	if in := r.getAgent(a.ID).DialogAnswer; in == nil || in.From != "browser, from 127.0.0.1" || in.State != daemon.DialogGone {
 		t.Errorf("%+v", in)
 	}
+	return a, other
 }
 
-// TestBrowserTakesKeys: with the switch on, what is typed on the live screen goes into the pane and is seen there within 150 ms;
-// all open pages say so; it is off again after each load. Because it measures, no other test runs beside it.
-func TestBrowserTakesKeys(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	a := r.startAgent(con)
-	home := b.openTab("/")
-	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
+// takesKeys: with the switch on, what is typed on the live screen goes into the pane and is seen there; all open pages say so; it is
+// off again after each load.
+func takesKeys(t *testing.T, p *tab, a daemon.Agent) {
+	r := p.r
+	home := p.openTab("/")
 	p.awaitText("#screen", "❯")
 	p.typeInto("#screen", "unheard")
 	p.click("#keys [role=switch]")
@@ -97,9 +90,7 @@ func TestBrowserTakesKeys(t *testing.T) {
 	p.click("#keys [data-key=Down]")
 	p.click("#keys [data-key=Enter]")
 	r.awaitState(a.ID, daemon.Idle)
-	r.await("the permission has left the page", func() (bool, string) { // until then the keys move under the finger
-		return eval[bool](p, "!document.querySelector('.permission')"), p.html()
-	})
+	p.awaitNone(".permission") // until then the keys move under the finger
 	p.refused = true
 	p.typeInto("#keys input[name=text]", "not sent")
 	p.click("#keys [data-key='Ctrl-C']")
@@ -111,9 +102,7 @@ func TestBrowserTakesKeys(t *testing.T) {
 		t.Error("the switch is on after a load")
 	}
 	awaitKeysOff(r, a.ID, 1, "browser, from 127.0.0.1")
-	r.await("the end of the notes", func() (bool, string) {
-		return eval[bool](home, "!document.querySelector('.keyed')"), home.html()
-	})
+	home.awaitNone(".keyed")
 	p.typeInto("#screen", "unheard")
 	wantComposer(r, a.ID, "")
 }

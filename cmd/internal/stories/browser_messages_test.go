@@ -9,16 +9,23 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestBrowserCancelsMessages: the page of an agent has a button for each text that is queued, and one for all.
-func TestBrowserCancelsMessages(t *testing.T) {
+// TestBrowserShowsAnAgent: the page of an agent shows its messages and its screen, and what a person does there reaches the agent.
+func TestBrowserShowsAnAgent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	a := r.startAgent(con)
+	p := openDashboard(newRig(t))
+	a := p.r.startAgent(con)
+	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
+	cancelsMessages(t, p, a)
+	takesKeys(t, p, a)
+	showsAHostileScreen(t, p, a)
+}
+
+// cancelsMessages: the page of an agent has a button for each text that is queued, and one for all.
+func cancelsMessages(t *testing.T, p *tab, a daemon.Agent) {
+	r := p.r
 	release := r.holdTurn(a.ID, "take your time")
 	first := r.sendMessage(a.ID, "Mend the fence behind the sheds, and look at the roof while you are there")
 	r.sendMessage(a.ID, "Then write down what you have seen")
-	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
 	p.awaitText("main", "Cancel all 2 queued")
 	p.wantReadable("messages")
 	p.wantNames("messages")
@@ -30,27 +37,5 @@ func TestBrowserCancelsMessages(t *testing.T) {
 	p.awaitText(fmt.Sprintf("#delivery-%d", first.ID), "not submitted")
 	release()
 	r.wantTold(a.ID, "take your time", "Then write down what you have seen")
-}
-
-// TestBrowserForcesADocument: a handoff whose generated document says next to nothing goes on with it after a click.
-func TestBrowserForcesADocument(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.Handoff.MinWords = 5000
-	b := openDashboard(r)
-	a := r.startAgent(con)
-	doTurn(r, a.ID, "mend the fence")
-	id := requestGenerate(r, a.ID, "")
-	r.awaitPhase(id, daemon.Failed)
-	p := b.openTab(fmt.Sprintf("/ui/handoffs/%d", id))
-	p.awaitText("main", "fewer than 5000")
-	p.wantReadable("says-nothing")
-	p.wantNames("says-nothing")
-	p.click(".bar button[data-body*=force]")
-	p.awaitText("#confirm", "Hand over with this document?")
-	p.click("#confirm .primary")
-	p.awaitText("#toasts", fmt.Sprintf("Handoff %d goes on", id))
-	if h := r.awaitPhase(id, daemon.Completed); !h.Forced {
-		t.Error("the handoff is not forced")
-	}
+	r.awaitState(a.ID, daemon.Idle)
 }

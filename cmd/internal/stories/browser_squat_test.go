@@ -34,14 +34,23 @@ func (s *squatter) taken() []*http.Request {
 	return append([]*http.Request(nil), s.sent...)
 }
 
-// TestBrowserSendsASquatterNoProof: An open tab sends no proof to a program that takes the port of a daemon that is
+// TestBrowserObeysItsDaemonAlone: a browser that is signed in tells apart its daemon and other programs, also after a break of the
+// feed, until it is signed out.
+func TestBrowserObeysItsDaemonAlone(t *testing.T) {
+	t.Parallel()
+	p := openDashboard(newRig(t))
+	p.awaitText("main", "No agent is at work") // the daemon has proved itself to the page
+	asksForProofAfterAFeedBreak(t, p)
+	p.visit("/")
+	sendsASquatterNoProof(t, p)
+	canBeSignedOut(t, p)
+}
+
+// sendsASquatterNoProof: An open tab sends no proof to a program that takes the port of a daemon that is
 // away. The tab shows nothing that this program answers. What the program got is worth nothing to the daemon that
 // runs again.
-func TestBrowserSendsASquatterNoProof(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	p := b.openTab("/")
+func sendsASquatterNoProof(t *testing.T, p *tab) {
+	r := p.r
 	p.awaitText("main", "No agent is at work")
 	p.refused = true
 	r.halt()
@@ -78,7 +87,7 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 			t.Errorf("the squatter was sent %s %s with the proof %q", got.Method, got.URL, got.Header.Get("X-Understudy-Page"))
 		}
 		for _, path := range []string{"/", "/api/agents", "/ui/settings"} {
-			again, err := http.NewRequestWithContext(t.Context(), "GET", b.base+path, nil)
+			again, err := http.NewRequestWithContext(t.Context(), "GET", p.base+path, nil)
 			must(t, err)
 			again.Header = got.Header.Clone()
 			again.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -93,15 +102,10 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 	}
 }
 
-// TestBrowserAsksForProofAfterAFeedBreak: After each break of the feed the daemon must prove itself again before the
+// asksForProofAfterAFeedBreak: After each break of the feed the daemon must prove itself again before the
 // page sends it a proof. The test replaces the page's fetch, so that each feed ends at once: another program could be
 // the next to listen.
-func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := openDashboard(r).openTab("/")
-	p.awaitText("#light[data-state=live]", "live")
-	p.awaitText("main", "No agent is at work") // the daemon has proved itself to the page
+func asksForProofAfterAFeedBreak(t *testing.T, p *tab) {
 	asked := eval[[]string](p, `(async () => {
 		const real = fetch, asked = [];
 		const { follow } = await import('/ui/static/feed.js');
@@ -124,13 +128,11 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 	}
 }
 
-// TestBrowserCanBeSignedOut: A person signs one browser out on the settings page, and all browsers at the command
+// canBeSignedOut: A person signs one browser out on the settings page, and all browsers at the command
 // line.
-func TestBrowserCanBeSignedOut(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	p := b.openTab("/ui/settings")
+func canBeSignedOut(t *testing.T, p *tab) {
+	p.refused = false
+	p.visit("/ui/settings")
 	p.awaitText("main", "this browser")
 	p.takePicture("signed-in-browsers")
 	p.refused = true
@@ -138,14 +140,12 @@ func TestBrowserCanBeSignedOut(t *testing.T) {
 	p.awaitText("#confirm", "(this browser)")
 	p.do(chromedp.Click(chromedp.CSS("#confirm [value=yes]")))
 	p.awaitText("body", "understudy dashboard")
-	if got, err := r.client.Logins(t.Context()); err != nil || len(got) != 0 {
+	if got, err := p.r.client.Logins(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("logins are %v (%v)", got, err)
 	}
 
-	link, err := r.client.DashboardLink(t.Context())
-	must(t, err)
-	p.do(chromedp.Navigate(link.URL), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")))
-	if _, err := r.client.RevokeLogins(t.Context()); err != nil {
+	p.signIn()
+	if _, err := p.r.client.RevokeLogins(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.awaitText("#light[data-state=signed-out]", "understudy dashboard")

@@ -12,18 +12,17 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
 // TestBrowserFollowsAndKeepsWhatIsTyped: The page shows what happens as it happens, also after a restart of the
-// daemon. It keeps the focus and what the person has typed.
+// daemon. It keeps the focus and what the person has typed. All tabs follow the feed by one connection, because a browser allows
+// only six for each host.
 func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := openDashboard(r)
-	p := b.openTab("/")
+	p := openDashboard(r)
 	p.awaitText("main", "No agent is at work")
 	p.takePicture("empty")
 
@@ -41,7 +40,11 @@ func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	p.clearField("#filter")
 	p.do(chromedp.WaitVisible(chromedp.CSS(card)))
 
-	log := b.openTab("/ui/log")
+	log := p.openTab("/ui/log")
+	metrics := eval[string](p, "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
+	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
+		t.Errorf("two tabs are not one reader of the feed:\n%s", metrics)
+	}
 	for _, tab := range []*tab{p, log} {
 		tab.refused = true
 	}
@@ -80,12 +83,11 @@ func awaitLog(r *rig, p *tab) {
 func TestBrowserHandsOffByAClick(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := openDashboard(r)
+	p := openDashboard(r)
 	a := r.startAgent("developer-con-1")
 	r.sendMessage(a.ID, "look into the parcels")
 	r.awaitAgent(a.ID, "a message", func(a daemon.Agent) bool { return a.LastMessage != "" && a.State == daemon.Idle })
 
-	p := b.openTab("/")
 	p.awaitText(fmt.Sprintf("#agent-%d .said", a.ID), "parcels")
 	p.click(fmt.Sprintf(`#agent-%d button[data-open=hand-off]`, a.ID))
 	p.awaitText("#hand-off h2", fmt.Sprintf("(agent %d)", a.ID))
@@ -125,66 +127,6 @@ func TestBrowserHandsOffByAClick(t *testing.T) {
 	p.awaitText("#screen", "well done")
 }
 
-// TestBrowserApprovesTheStepItShows approves a step by keyboard alone. Another person has approved the previous step
-// meanwhile: what this person says about that step must not count for the next one.
-func TestBrowserApprovesTheStepItShows(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	writeTemplate(r, "gated", "developer | approval: true", "reviewer | approval: true")
-	p := b.openTab("/")
-	run := startPipeline(r, "gated", "sort the parcels")
-	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
-	p.awaitText("#needs .why", "step 1 of 2, developer")
-	p.click(approve)
-	p.typeInto("#approve [name=comment]", "about step 1")
-	approvePipeline(r, run.ID, "")
-	p.awaitText("#needs .why", "step 2 of 2, reviewer")
-	p.refused = true
-	p.click("#approve .primary")
-	p.awaitText("#approve .failed", "waits at step 2 (reviewer) by now")
-	p.click("#approve [data-close]")
-	p.awaitText("#needs h3", "a test")
-	if got := eval[string](p, "document.title"); !strings.HasPrefix(got, "(1)") {
-		t.Errorf("title %q", got)
-	}
-	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.Contains(got, "waits for your approval") {
-		t.Errorf("what a screen reader says: %q", got)
-	}
-	p.takePicture("needs-you")
-	p.do(chromedp.Focus(chromedp.CSS(approve)), chromedp.KeyEvent(kb.Enter))
-	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
-	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
-	awaitPipeline(r, run.ID, daemon.PipelineDone)
-	if got := getPipeline(r, run.ID).Steps[1].Comment; got != "ship it" {
-		t.Errorf("comment %q", got)
-	}
-	p.visit(fmt.Sprintf("/ui/pipelines/%d", run.ID))
-	p.awaitText("main .state", "done")
-	p.awaitText("main", "ship it")
-	p.takePicture("pipeline")
-}
-
-// TestBrowserTabsShareOneConnection: All tabs follow the feed by one connection, because a browser allows only six
-// for each host.
-func TestBrowserTabsShareOneConnection(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := openDashboard(r)
-	var tabs []*tab
-	for range 7 {
-		tabs = append(tabs, b.openTab("/"))
-	}
-	a := r.startAgent("developer-con-1")
-	for _, p := range tabs {
-		p.awaitText(fmt.Sprintf("#agent-%d .state", a.ID), "idle")
-	}
-	metrics := eval[string](tabs[0], "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
-	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
-		t.Errorf("7 tabs are not one reader of the feed:\n%s", metrics)
-	}
-}
-
 // commitAgents puts agents number from to up to, but without it, into the database, with everything that a card can show.
 func commitAgents(r *rig, from, to int, hostile string) {
 	r.t.Helper()
@@ -213,10 +155,10 @@ func commitAgents(r *rig, from, to int, hostile string) {
 func TestBrowserFirstLoadIsSmall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := openDashboard(r)
-	p := b.openTab("/ui/settings")
+	p := openDashboard(r)
 	had := 0
 	for _, n := range []int{0, 3, 50, 200} {
+		p.visit("/ui/settings") // which shows no agents
 		commitAgents(r, had, n, "")
 		had = n
 		took := p.firstLoad()
@@ -250,12 +192,11 @@ func (p *tab) firstLoad() float64 {
 func TestBrowserDecidesAboutALimit(t *testing.T) {
 	t.Parallel()
 	r := onLimit(newRig(t), daemon.LimitAsk, fallback)
-	b := openDashboard(r)
+	p := openDashboard(r)
 	a := hitLimit(r, startSpokenTo(r).ID, "usage-limit=1h")
 	button := func(do string) string {
 		return fmt.Sprintf(`main button[data-call="POST /api/agents/%d/limit"][data-body*="%s"]`, a.ID, do)
 	}
-	p := b.openTab("/")
 	p.awaitText("main", "has hit a usage limit")
 	p.takePicture("limited")
 	p.click(button("wait"))

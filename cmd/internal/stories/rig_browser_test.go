@@ -36,6 +36,10 @@ func startChromium() {
 	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(flag, true)) // The browser must send requests to the daemon only.
 	}
+	// A process for the GPU costs the CPU time of several pages, and a page whose signs move is drawn sixty times a second.
+	for _, flag := range []string{"in-process-gpu", "force-prefers-reduced-motion"} {
+		options = append(options, chromedp.Flag(flag, true))
+	}
 	// The headless shell renders and runs pages with the same code as Chromium. It has no windows, menus or
 	// extensions, and starts with a third of the CPU time. Without it chromedp looks for an installed browser.
 	if path, err := exec.LookPath("chromium-headless-shell"); err == nil {
@@ -59,18 +63,11 @@ func closeChromium() {
 	}
 }
 
-// browser is a person's browser, signed in to the rig's dashboard.
-type browser struct {
+// tab is a page in a person's browser, which is signed in to the rig's dashboard. A problem in it fails the test.
+type tab struct {
 	r    *rig
 	base string // the dashboard's address
 	ctx  context.Context
-}
-
-// tab is a page in a browser. A problem in it fails the test.
-type tab struct {
-	r   *rig
-	ctx context.Context
-	b   *browser
 
 	mu       sync.Mutex
 	problems []string
@@ -78,41 +75,56 @@ type tab struct {
 	received float64
 }
 
-// openDashboard makes the rig listen for browsers, starts it, and signs a browser in. The rig must not be started yet.
-func openDashboard(r *rig) *browser {
+// openDashboard makes the rig listen for browsers, starts it, and signs a browser in. It returns the browser's tab, which shows the
+// first page. The rig must not be started yet.
+func openDashboard(r *rig) *tab {
+	r.t.Helper()
+	r.cfg.Settings.Listen = freeAddress(r.t)
+	r.start()
+	p := newBrowser(r)
+	p.signIn()
+	return p
+}
+
+// newBrowser returns the tab of a browser that is not signed in.
+func newBrowser(r *rig) *tab {
 	r.t.Helper()
 	chromium.start.Do(startChromium)
 	if chromium.err != nil {
 		r.t.Fatalf("Chromium does not start, install it (apt-get install chromium): %v", chromium.err)
 	}
-	r.cfg.Settings.Listen = freeAddress(r.t)
-	r.start()
-	ctx, stop := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
-	r.t.Cleanup(stop)
-	b := &browser{r: r, base: "http://" + r.cfg.Settings.Listen, ctx: ctx}
-	link, err := r.client.DashboardLink(r.t.Context())
-	must(r.t, err)
-	if err := chromedp.Do(ctx, chromedp.Navigate(link.URL), chromedp.WaitVisible(chromedp.CSS("#light"))); err != nil {
-		r.t.Fatalf("sign in: %v", err)
-	}
-	return b
+	return newTab(r, chromium.ctx, chromedp.WithNewBrowserContext())
 }
 
-// openTab opens a page in a new tab and waits until the page follows the feed.
-func (b *browser) openTab(path string) *tab {
-	b.r.t.Helper()
-	ctx, stop := chromedp.NewContext(b.ctx)
-	p := &tab{r: b.r, ctx: ctx, b: b}
-	b.r.t.Cleanup(func() {
+// signIn opens a link to the dashboard.
+func (p *tab) signIn() {
+	p.r.t.Helper()
+	link, err := p.r.client.DashboardLink(p.r.t.Context())
+	must(p.r.t, err)
+	p.open(link.URL)
+}
+
+// openTab opens a page in another tab of the same browser, and waits until the page follows the feed.
+func (p *tab) openTab(path string) *tab {
+	p.r.t.Helper()
+	other := newTab(p.r, p.ctx)
+	other.visit(path)
+	return other
+}
+
+func newTab(r *rig, parent context.Context, options ...chromedp.ContextOption) *tab {
+	r.t.Helper()
+	ctx, stop := chromedp.NewContext(parent, options...)
+	p := &tab{r: r, base: "http://" + r.cfg.Settings.Listen, ctx: ctx}
+	r.t.Cleanup(func() {
 		stop()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, problem := range p.problems {
-			b.r.t.Errorf("%s: %s", path, problem)
+			r.t.Error(problem)
 		}
 	})
 	p.do(chromedp.Func(p.listen))
-	p.visit(path)
 	return p
 }
 
@@ -138,13 +150,13 @@ func (p *tab) note(event any) {
 	defer p.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		p.problems = append(p.problems, fmt.Sprintf("exception: %s", e.ExceptionDetails.Text))
+		p.problems = append(p.problems, fmt.Sprintf("exception: %s %s", e.ExceptionDetails.Text, e.ExceptionDetails.URL))
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError && !p.isExpected(e.Entry) {
 			p.problems = append(p.problems, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, p.b.base+"/") {
+		if !strings.HasPrefix(e.Request.URL, p.base+"/") {
 			p.problems = append(p.problems, "it calls "+e.Request.URL)
 		}
 	case *network.EventLoadingFinished:
@@ -161,7 +173,13 @@ func (p *tab) isExpected(e *log.Entry) bool {
 
 func (p *tab) visit(path string) {
 	p.r.t.Helper()
-	p.do(chromedp.Navigate(p.b.base+path), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")), chromedp.WaitVisible(chromedp.CSS("main > *")))
+	p.open(p.base + path)
+}
+
+// open opens a page and waits until it follows the feed.
+func (p *tab) open(url string) {
+	p.r.t.Helper()
+	p.do(chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")), chromedp.WaitVisible(chromedp.CSS("main > *")))
 }
 
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -199,19 +217,44 @@ func eval[T any](p *tab, expression string) T {
 	return v
 }
 
+// holds waits in the page until a condition holds. It gives up after a while, because a page that changes to another one forgets
+// who waits.
+const holds = `(condition => new Promise(done => {
+	const end = held => { observer.disconnect(); done(held); };
+	const observer = new MutationObserver(() => condition() && end(true));
+	observer.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
+	setTimeout(() => end(condition()), 500);
+	if (condition()) end(true);
+}))`
+
+// awaitThat waits until a JavaScript expression is true in the page.
+func (p *tab) awaitThat(what, expression string) {
+	p.r.t.Helper()
+	p.r.await(what, func() (bool, string) {
+		ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
+		defer cancel()
+		held, err := chromedp.Run(ctx, chromedp.Evaluate[bool](holds+"(() => "+expression+")", chromedp.EvalAwaitPromise))
+		if err != nil { // the page changes to another one
+			return false, err.Error()
+		}
+		if held {
+			return true, ""
+		}
+		return false, p.html()
+	})
+}
+
 // awaitText waits until an element shows the text. It ignores case, because CSS may change it.
 func (p *tab) awaitText(selector, text string) {
 	p.r.t.Helper()
-	expression := fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.toLowerCase().includes(%q))", selector, strings.ToLower(text))
-	p.r.await(fmt.Sprintf("%q in %s of the page", text, selector), func() (bool, string) {
-		ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
-		defer cancel()
-		seen, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression)) // fails while the page changes to another one
-		if err != nil {
-			return false, err.Error()
-		}
-		return seen, p.html()
-	})
+	p.awaitThat(fmt.Sprintf("%q in %s of the page", text, selector),
+		fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.toLowerCase().includes(%q))", selector, strings.ToLower(text)))
+}
+
+// awaitNone waits until the page has no such element.
+func (p *tab) awaitNone(selector string) {
+	p.r.t.Helper()
+	p.awaitThat("the end of "+selector, fmt.Sprintf("!document.querySelector(%q)", selector))
 }
 
 func (p *tab) click(selector string) {

@@ -183,9 +183,9 @@ func (s *scene) stageHandoffs() {
 		h.Note, h.Deadline = s.say("it has not begun to write; it reads the tests first"), new(s.now.Add(12*time.Minute))
 	}, daemon.Instructing, daemon.AwaitingDocument)
 	s.addHandoff("failed", "failing", s.own, func(h *daemon.Handoff) {
-		h.Error = &daemon.Failure{Phase: daemon.AwaitingDocument, Code: "no_document",
-			Message: s.say("The agent ended its turn without writing the document"), Hint: s.say("look at its screen, then retry")}
-	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Failed)
+		h.Error = &daemon.Failure{Phase: daemon.Verifying, Code: data.DocumentSaysNothing,
+			Message: s.say("The document has fewer than 15 words"), Hint: s.say("look at its screen, then retry")}
+	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Failed)
 	s.addHandoff("completed", "old", s.own, func(h *daemon.Handoff) {
 		h.SuccessorID, h.Degraded, h.ContextValidated = new(s.agents["heir"]), true, true
 		h.Warnings = []string{s.say("The document names src/scan.go, which is not there.")}

@@ -27,10 +27,9 @@ func TestShots(t *testing.T) {
 	t.Run("dashboard", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
-		b := openDashboard(r)
 		same := func(text string) string { return text }
 		stageScene(r, same, same)
-		p := b.openTab("/")
+		p := openDashboard(r)
 		p.snap(filepath.Join(dir, "dashboard.png"), 1280, 785, "light")
 		p.snap(filepath.Join(dir, "phone.png"), 390, 785, "dark")
 	})
