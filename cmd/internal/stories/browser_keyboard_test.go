@@ -88,7 +88,8 @@ func approvesTheStepItShows(t *testing.T, p *tab) {
 		t.Errorf("what a screen reader says: %q", got)
 	}
 	p.takePicture("needs-you")
-	p.do(chromedp.Focus(chromedp.CSS(approve)), chromedp.KeyEvent(kb.Enter))
+	p.focus(approve)
+	p.press(kb.Enter)
 	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
 	awaitPipeline(r, run.ID, daemon.PipelineDone)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // squatter is a program that takes the daemon's address while the daemon is away. It keeps the requests that it gets.
@@ -138,7 +136,7 @@ func canBeSignedOut(t *testing.T, p *tab) {
 	p.refused = true
 	p.click(`button[data-call^="DELETE /api/dashboard/logins/"]`)
 	p.awaitText("#confirm", "(this browser)")
-	p.do(chromedp.Click(chromedp.CSS("#confirm [value=yes]")))
+	p.click("#confirm [value=yes]")
 	p.awaitText("body", "understudy dashboard")
 	if got, err := p.r.client.Logins(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("logins are %v (%v)", got, err)

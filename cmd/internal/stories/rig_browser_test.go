@@ -257,14 +257,34 @@ func (p *tab) awaitNone(selector string) {
 	p.awaitThat("the end of "+selector, fmt.Sprintf("!document.querySelector(%q)", selector))
 }
 
+// click presses the middle of the first such element once it is seen. The page says where that is: the node by which the browser
+// knows the element may be replaced meanwhile, because the page follows the feed.
 func (p *tab) click(selector string) {
 	p.r.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS(selector)))
+	p.awaitSeen(selector)
+	at := eval[[]float64](p, fmt.Sprintf(`(e => {
+		e.scrollIntoView({block: "nearest", behavior: "instant"});
+		const box = e.getBoundingClientRect();
+		return [box.x + box.width / 2, box.y + box.height / 2];
+	})(document.querySelector(%q))`, selector))
+	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
 func (p *tab) typeInto(selector, text string) {
 	p.r.t.Helper()
-	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	p.focus(selector)
+	p.do(chromedp.KeyEvent(text))
+}
+
+func (p *tab) focus(selector string) {
+	p.r.t.Helper()
+	p.awaitSeen(selector)
+	eval[any](p, fmt.Sprintf("document.querySelector(%q).focus()", selector))
+}
+
+func (p *tab) awaitSeen(selector string) {
+	p.r.t.Helper()
+	p.awaitThat(selector+" on the page", fmt.Sprintf("!!document.querySelector(%q)?.checkVisibility()", selector))
 }
 
 // clearField empties a field as a person does.
