@@ -16,23 +16,33 @@ type keysEndRequest struct {
 	Session string `json:"session"`
 }
 
-// answerDialog notes where the answer comes from. The domain refuses a process that runs inside an agent.
+// answerDialog notes where the answer comes from.
 func (h agentHandlers) answerDialog(ctx context.Context, id int64, in dialogAnswerRequest) (daemon.DialogAnswer, error) {
-	return h.Dialogs.AnswerDialog(ctx, id, dialogs.DialogChoiceRequest{Dialog: in.Dialog, Choice: in.Choice, From: origin(ctx), Sender: sender(ctx)})
+	return h.Dialogs.AnswerDialog(ctx, id, dialogs.DialogChoiceRequest{Dialog: in.Dialog, Choice: in.Choice, From: origin(ctx)})
 }
 
 func (h agentHandlers) beginKeys(ctx context.Context, id int64) (daemon.KeysTaken, error) {
-	return h.Dialogs.BeginKeys(ctx, id, keysOf(ctx))
+	if err := notOverSocket(ctx); err != nil {
+		return daemon.KeysTaken{}, err
+	}
+	return h.Dialogs.BeginKeys(ctx, id, origin(ctx))
 }
 
 func (h agentHandlers) typeKeys(ctx context.Context, id int64, in dialogs.KeyBatch) (dialogs.KeysTyped, error) {
-	return h.Dialogs.TypeKeys(ctx, id, in, keysOf(ctx))
+	if err := notOverSocket(ctx); err != nil {
+		return dialogs.KeysTyped{}, err
+	}
+	return h.Dialogs.TypeKeys(ctx, id, in)
 }
 
 func (h agentHandlers) endKeys(ctx context.Context, id int64, in keysEndRequest) (daemon.Agent, error) {
-	return h.Dialogs.EndKeys(ctx, id, in.Session, keysOf(ctx))
+	return h.Dialogs.EndKeys(ctx, id, in.Session)
 }
 
-func keysOf(ctx context.Context) dialogs.KeysRequest {
-	return dialogs.KeysRequest{From: origin(ctx), Sender: sender(ctx)}
+// notOverSocket refuses keys that come over the machine's socket, where a terminal is at hand.
+func notOverSocket(ctx context.Context) error {
+	if sender(ctx) != nil {
+		return daemon.Errorf(daemon.KindForbidden, daemon.CodeKeysForbidden, "Keys come from a browser that is signed in, or with the token: in a terminal use `understudy agent attach`")
+	}
+	return nil
 }

@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv("API_TEST_HOOK") != "" {
 		os.Exit(hooks.Command(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 	}
+	if request := os.Getenv(askVariable); request != "" {
+		askOnce(request)
+		return
+	}
 	code := dbtest.Main(m)
 	if code == 0 {
 		for _, missing := range unmet() {

@@ -17,10 +17,10 @@ func permissionFilter(p *params) daemon.PermissionFilter {
 	return daemon.PermissionFilter{AgentID: p.id("agent_id"), Open: p.oneOf("state", "open") == "open", Before: p.id("before"), Limit: p.limit()}
 }
 
-// answerPermission notes where the answer comes from. The domain refuses a process that runs inside an agent.
+// answerPermission notes where the answer comes from.
 func (h operatorHandlers) answerPermission(ctx context.Context, id int64, in permissionAnswerRequest) (daemon.Permission, error) {
 	return h.Permissions.Answer(ctx, id, permissions.Answer{
 		Verdict: daemon.PermissionVerdict(in.Verdict), Sentence: in.Sentence, Digest: in.Digest,
-		From: origin(ctx), Sender: sender(ctx),
+		From: origin(ctx),
 	})
 }

@@ -22,6 +22,9 @@ type route struct {
 	handler echo.HandlerFunc
 }
 
+// name is the route's method and path.
+func (r *route) name() string { return r.method + " " + r.path }
+
 // routes returns the routes of the main socket. TCP has the same routes, behind guardTCP.
 func (s *Server) routes() []route {
 	agents, handoffs, operator, people := agentHandlers{s.House}, handoffHandlers{s.House}, operatorHandlers{s.House}, personaHandlers{s.House, s.Personas, s.Templates}
@@ -126,30 +129,38 @@ func (s *Server) worktreeRoutes() []route {
 	}
 }
 
-// hookRoutes returns the routes of the hook socket. Only this socket has the routes for the reports of an agent's status
-// line and for messages between agents.
+// hookRoutes returns the routes of the hook socket: hooks, and what an agent may do that has the secret of its launch.
 func (s *Server) hookRoutes() []route {
+	routes := s.ownRoutes()
+	for i := range routes {
+		routes[i].handler = s.ownAgent(routes[i].handler)
+	}
+	return append([]route{{"POST", "/hooks/:event", "", s.takeHook}}, routes...)
+}
+
+// ownRoutes returns what an agent may do about itself, and to its peers. The main socket has some of them, where they may do more
+// for the operator.
+func (s *Server) ownRoutes() []route {
 	agents, handoffs := agentHandlers{s.House}, handoffHandlers{s.House}
 	return []route{
-		{"POST", "/hooks/:event", "", s.takeHook},
-		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByKey(handoffs.requestOwn)))},
-		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(reply(byKey(s.Daemon.LatestHandoff)))},
-		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByKey(handoffs.cancel)))},
-		{"POST", "/api/agents/:id/messages", "", s.ownAgent(accepted(fromBodyByKey(agents.sendOwn)))},
-		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(reply(filteredByKey(placeOf, agents.messages)))},
-		{"POST", "/api/agents/:id/context", "", s.ownAgent(reply(fromBodyByKey(agents.reportContext)))},
-		{"GET", "/api/agents/:id/peers", "", s.ownAgent(reply(byKey(s.Peers.Peers)))},
-		{"POST", "/api/agents/:id/peers/messages", "", s.ownAgent(accepted(fromBodyByKey(agents.sendToPeer)))},
+		{"POST", "/api/agents/:id/handoff", "", reply(fromBodyByKey(handoffs.requestOwn))},
+		{"GET", "/api/agents/:id/handoff", "", reply(byKey(s.Daemon.LatestHandoff))},
+		{"DELETE", "/api/agents/:id/handoff", "", reply(fromBodyByKey(handoffs.cancel))},
+		{"POST", "/api/agents/:id/messages", "", accepted(fromBodyByKey(agents.sendOwn))},
+		{"GET", "/api/agents/:id/messages", "limit before", reply(filteredByKey(placeOf, agents.messages))},
+		{"POST", "/api/agents/:id/context", "", reply(fromBodyByKey(agents.reportContext))},
+		{"GET", "/api/agents/:id/peers", "", reply(byKey(s.Peers.Peers))},
+		{"POST", "/api/agents/:id/peers/messages", "", accepted(fromBodyByKey(agents.sendToPeer))},
 	}
 }
 
-func (s *Server) router(routes []route) *echo.Echo {
+func (s *Server) router(routes []route, guards ...echo.MiddlewareFunc) *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.handleError
 	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes the X-Forwarded-For of any client
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
 	e.Pre(withoutSlash)
-	e.Use(s.measured(routes), recovered, hardened, readsApart, withOrigin)
+	e.Use(append([]echo.MiddlewareFunc{s.measured(routes), recovered, hardened, readsApart, withOrigin}, guards...)...)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}

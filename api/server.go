@@ -106,7 +106,7 @@ func New(cfg Config) *Server {
 
 // Handlers returns the handlers of the two unix sockets.
 func (s *Server) Handlers() (everything, hooks http.Handler) {
-	return s.router(s.routes()), s.router(s.hookRoutes())
+	return s.router(s.routes(), s.notInside()), s.router(s.hookRoutes())
 }
 
 // Serve answers on the listeners until ctx ends or a listener fails, and closes the listeners. Before it returns, it ends

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -119,3 +120,9 @@ func WhyBusy(a *Agent) HoldKind {
 
 // BeingEnded reports whether the stop ladder has the agent and its pane: it types the exit command, and answers the dialogs after it.
 func BeingEnded(a *Agent) bool { return a.StopAskedAt != nil && a.StopStage != StopFailed }
+
+// LaunchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.
+func LaunchHash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -54,26 +55,26 @@ func (p Process) Alive() bool {
 	return now == p
 }
 
-// IsDescendantOf says whether the process is pid, or pid started it, directly or through other processes. If one of
-// these other processes has ended, the result is false.
-func (p Process) IsDescendantOf(pid int) bool {
-	if pid <= 0 || !p.Alive() {
-		return false
+// Ancestry lists the ids of the process, of the one that started it, and so on up to the first process of all. If one of
+// these has ended, the list goes on with the process that has inherited its children. It is nil if the process has ended.
+func (p Process) Ancestry() (line []int) {
+	if !p.Alive() {
+		return nil
 	}
-	seen := map[int]bool{} // ends the loop if an id is reused meanwhile, so that the walk meets it again
-	for at := p.PID; at > 0 && !seen[at]; {
-		if at == pid {
-			return true
-		}
-		seen[at] = true
+	for at := p.PID; at > 0 && !slices.Contains(line, at); { // an id that is reused meanwhile could lead in a circle
+		line = append(line, at)
 		st, err := readStat(at)
 		if err != nil {
-			return false
+			return line
 		}
 		at = st.parent
 	}
-	return false
+	return line
 }
+
+// IsDescendantOf says whether the process is pid, or pid started it, directly or through other processes. If one of
+// these other processes has ended, the result is false.
+func (p Process) IsDescendantOf(pid int) bool { return slices.Contains(p.Ancestry(), pid) }
 
 // Stopped says whether a signal, such as that of Ctrl-Z, has stopped the process. If that is unknown, it returns false.
 func (p Process) Stopped() bool { stopped, _ := p.Standing(); return stopped }

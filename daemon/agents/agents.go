@@ -204,7 +204,7 @@ func (d *Launcher) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.A
 
 // AgentBySecret returns the agent that was launched with a secret.
 func (d *Launcher) AgentBySecret(ctx context.Context, secret string) (daemon.Agent, error) {
-	a, err := d.Store.AgentByLaunch(ctx, LaunchHash(secret))
+	a, err := d.Store.AgentByLaunch(ctx, daemon.LaunchHash(secret))
 	return a, engine.NotFoundAs(err, daemon.Errorf(daemon.KindUnauthorized, daemon.CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 

@@ -3,7 +3,6 @@ package agents
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,7 +83,7 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 		return err
 	}
 	secret := randomHex(d.Random, 32)
-	a.LaunchHash = LaunchHash(secret)
+	a.LaunchHash = daemon.LaunchHash(secret)
 	a.BeginSession(launch.SessionID)
 	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(environ,
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
@@ -244,10 +243,4 @@ func skillText(p personas.Persona, last []string) string {
 // special to tmux.
 func TmuxSession(name string, id int64) string {
 	return PlainName(name, 60) + "-" + strconv.FormatInt(id, 10)
-}
-
-// LaunchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.
-func LaunchHash(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
 }

@@ -30,7 +30,7 @@ func (d *Launcher) launchFilesFit(a *daemon.Agent) bool {
 	}
 	for _, v := range file.Env {
 		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			return bytes.Equal(LaunchHash(secret), a.LaunchHash)
+			return bytes.Equal(daemon.LaunchHash(secret), a.LaunchHash)
 		}
 	}
 	return false

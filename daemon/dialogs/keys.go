@@ -11,7 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
-	"github.com/understudyd/understudy/tmux"
 )
 
 const (
@@ -20,13 +19,6 @@ const (
 	// KeysGone is how long a page may say nothing until the daemon takes it for closed. An open page says something every few seconds.
 	KeysGone = 15 * time.Second
 )
-
-// KeysRequest is who asks for something about the keys of an agent.
-type KeysRequest struct {
-	From string // where the request comes from, for the log
-	// Sender is the process that sent the request; nil: it came over TCP.
-	Sender *tmux.Peer
-}
 
 // keySession is what the daemon remembers of a session of keys. A daemon that restarts remembers none, so that it types no batch
 // again that an earlier one may have typed.
@@ -88,10 +80,10 @@ func errKeysOff(agentID int64) *daemon.Error {
 	return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysOff, "Agent %d takes no keys from this page any more, and nothing was typed: turn \"Take keys\" on again", agentID)
 }
 
-// BeginKeys lets an agent's pane take keys from a browser, until EndKeys, or until the page says nothing any more. A session that
-// another page has begun ends with it. An agent may not type into panes, neither into its own nor into those of others.
-func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.KeysTaken, error) {
-	if err := r.mayTakeKeys(ctx, id, in.Sender); err != nil {
+// BeginKeys lets an agent's pane take keys from a browser (from says where that is, for the log), until EndKeys, or until the page says nothing any more. A session that
+// another page has begun ends with it.
+func (r *Room) BeginKeys(ctx context.Context, id int64, from string) (daemon.KeysTaken, error) {
+	if err := r.mayTakeKeys(ctx, id); err != nil {
 		return daemon.KeysTaken{}, err
 	}
 	session, err := engine.NewID(r.env.Engine)
@@ -99,7 +91,7 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 		return daemon.KeysTaken{}, err
 	}
 	now := r.env.Now()
-	taken := daemon.KeysTaken{Session: session, From: in.From, Since: now}
+	taken := daemon.KeysTaken{Session: session, From: from, Since: now}
 	var former *daemon.KeysTaken
 	_, err = r.env.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if former = a.Keys; former != nil {
@@ -112,7 +104,7 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 			c.Events = append(c.Events, r.keysOffEvent(a, &was, "another page takes over"))
 		}
 		a.Keys = &taken
-		c.Events = append(c.Events, engine.EventAbout(r.env.Engine, event.AgentKeysOn, a, map[string]any{"from": in.From}))
+		c.Events = append(c.Events, engine.EventAbout(r.env.Engine, event.AgentKeysOn, a, map[string]any{"from": from}))
 		return nil
 	})
 	if err != nil {
@@ -123,28 +115,19 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 	return taken, nil
 }
 
-// mayTakeKeys refuses keys that come over the machine's socket, and all keys if a setting forbids them.
-func (r *Room) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
+// mayTakeKeys refuses keys for an agent without a pane, and all keys if a setting forbids them.
+func (r *Room) mayTakeKeys(ctx context.Context, id int64) error {
 	if _, err := agents.InPane(ctx, r.env, id); err != nil {
 		return err
 	}
 	if r.env.Settings().NoKeys {
 		return daemon.Errorf(daemon.KindForbidden, daemon.CodeKeysForbidden, "Keys from browsers are forbidden: dashboard.keys in config.yaml is false")
 	}
-	if err := r.env.NotFromAgent(ctx, sender, daemon.CodeKeysForbidden, "type into panes"); err != nil {
-		return err
-	}
-	if sender != nil {
-		return daemon.Errorf(daemon.KindForbidden, daemon.CodeKeysForbidden, "Keys come from a browser that is signed in, or with the token: in a terminal use `understudy agent attach`")
-	}
 	return nil
 }
 
 // EndKeys ends the session of keys of an agent, if it is that one.
-func (r *Room) EndKeys(ctx context.Context, id int64, session string, in KeysRequest) (daemon.Agent, error) {
-	if err := r.env.NotFromAgent(ctx, in.Sender, daemon.CodeKeysForbidden, "type into panes"); err != nil {
-		return daemon.Agent{}, err
-	}
+func (r *Room) EndKeys(ctx context.Context, id int64, session string) (daemon.Agent, error) {
 	a, err := r.env.Agent(ctx, id)
 	if err != nil || a.Keys == nil || a.Keys.Session != session {
 		return a, err

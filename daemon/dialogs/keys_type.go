@@ -82,8 +82,8 @@ func (b *keyBatch) settle(err error) {
 
 // TypeKeys types a batch of keys into the pane of an agent that takes keys. Batches are typed in the order of their numbers, each
 // once: one that comes again gets the result of the first.
-func (r *Room) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysRequest) (KeysTyped, error) {
-	if err := r.mayTakeKeys(ctx, id, by.Sender); err != nil {
+func (r *Room) TypeKeys(ctx context.Context, id int64, in KeyBatch) (KeysTyped, error) {
+	if err := r.mayTakeKeys(ctx, id); err != nil {
 		return KeysTyped{}, err
 	}
 	if err := checkKeys(in.Items); err != nil {

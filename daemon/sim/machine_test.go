@@ -23,8 +23,8 @@ var _ engine.Processes = processes{}
 
 func (p processes) table() *tmuxtest.Processes { return p.g.h.table }
 
-func (p processes) Find(pid int) (tmux.Process, error)  { return p.table().Find(pid) }
-func (p processes) Within(q tmux.Process, pid int) bool { return p.table().Within(q, pid) }
+func (p processes) Find(pid int) (tmux.Process, error) { return p.table().Find(pid) }
+func (p processes) Ancestry(q tmux.Process) []int      { return p.table().Ancestry(q) }
 func (p processes) Standing(q tmux.Process) engine.Standing {
 	return engine.Standing{InFront: p.table().Lives(q)}
 }

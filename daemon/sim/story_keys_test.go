@@ -16,7 +16,7 @@ import (
 // beginKeys lets an agent's pane take keys from a page.
 func beginKeys(p *person, a *agent) (session string) {
 	if err := p.ask(a.h, "begin keys", func(ctx context.Context, d *house.House) error {
-		taken, err := d.Dialogs.BeginKeys(ctx, a.id, dialogs.KeysRequest{From: "browser"})
+		taken, err := d.Dialogs.BeginKeys(ctx, a.id, "browser")
 		session = taken.Session
 		return err
 	}); err != nil {
@@ -36,7 +36,7 @@ func typeKeys(p *person, a *agent, session string, seq int, items ...string) (ty
 		}
 	}
 	err = p.ask(a.h, "type keys", func(ctx context.Context, d *house.House) (err error) {
-		typed, err = d.Dialogs.TypeKeys(ctx, a.id, in, dialogs.KeysRequest{From: "browser"})
+		typed, err = d.Dialogs.TypeKeys(ctx, a.id, in)
 		return err
 	})
 	return typed, err
@@ -72,7 +72,7 @@ func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
 		}
 		p.await("the prompt", time.Minute, func() bool { return p.row(a).Asked == "say help; $HOME" })
 		p.w.ok(p.ask(h, "end keys", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Dialogs.EndKeys(ctx, a.id, s, dialogs.KeysRequest{}))
+			return errorOf(d.Dialogs.EndKeys(ctx, a.id, s))
 		}))
 		awaitKeysOff(p, a, 1, "the page turned it off; 16 keys")
 		_, err = typeKeys(p, a, s, 5, "x")

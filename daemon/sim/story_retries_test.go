@@ -12,7 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
-	"github.com/understudyd/understudy/daemon/marks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -332,7 +331,7 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				return
 			default:
 				p.w.ok(p.ask(h, "dismiss", func(ctx context.Context, d *house.House) error {
-					return errorOf(d.Marks.DismissAgent(ctx, a.id, marks.Dismissal{From: p.name}))
+					return errorOf(d.Marks.DismissAgent(ctx, a.id, p.name))
 				}))
 				if err := p.ask(h, "resume all", func(ctx context.Context, d *house.House) error {
 					if list, err := d.Daemon.ResumeAgents(ctx, nil); err != nil || len(list) != 0 {

@@ -87,14 +87,12 @@ func (t *Processes) Lives(p tmux.Process) bool {
 	return q != nil && q.Process == p
 }
 
-// Within says whether a process is alive and is pid, or was started by it, directly or indirectly.
-func (t *Processes) Within(p tmux.Process, pid int) bool {
+// Ancestry lists the ids of a process, of the one that started it, and so on, up to one that has ended.
+func (t *Processes) Ancestry(p tmux.Process) (line []int) {
 	for at := t.find(p.PID); at != nil; at = t.find(at.parent) {
-		if at.PID == pid {
-			return true
-		}
+		line = append(line, at.PID)
 	}
-	return false
+	return line
 }
 
 // Wait returns nil when a process has ended, or the cause of the context's end.
