@@ -35,6 +35,7 @@ var (
 	errLaunchOver      = daemon.Errorf(daemon.KindForbidden, codeLaunchOver, "The agent of this launch has ended")
 	errOperatorOnly    = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "Commands are given by the operator only: send the text without \"command\"")
 	errNotYourMessages = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "An agent may not drop the messages that are queued for it: leave out \"drop_messages\"")
+	errNotSpokenFor    = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "The process that has sent this does not run inside the agent of this launch")
 	errNotYours        = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "An agent may ask for its own handoff, messages and context only")
 )
 
@@ -115,7 +116,8 @@ func sameSite(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
 }
 
-// ownAgent lets a request pass if the secret in its header is that of the launch of the agent in its address.
+// ownAgent lets a request pass if the secret in its header is that of the launch of the agent in its address, and if a process of
+// that agent sends it.
 func (s *Server) ownAgent(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		secret := c.Request().Header.Get(launchHeader)
@@ -134,6 +136,8 @@ func (s *Server) ownAgent(next echo.HandlerFunc) echo.HandlerFunc {
 			return errLaunchOver
 		case id != agent.ID:
 			return errNotYours
+		case !s.Daemon.SpeaksFor(sender(c.Request().Context()).Process, &agent):
+			return errNotSpokenFor
 		}
 		return next(c)
 	}

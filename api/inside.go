@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -56,13 +57,13 @@ func (s *Server) notInside() echo.MiddlewareFunc {
 			if slices.Contains(readInside, route) {
 				return next(c)
 			}
-			agent, err := s.agentInside(c.Request())
+			agent, inside, err := s.inside(c.Request())
 			switch {
 			case err != nil:
 				return err
-			case agent == 0:
+			case !inside:
 				return next(c)
-			case own[route] == nil:
+			case agent == 0 || own[route] == nil:
 				return refusedTo(agent, route)
 			}
 			if id, err := key[int64](c); err != nil {
@@ -75,33 +76,29 @@ func (s *Server) notInside() echo.MiddlewareFunc {
 	}
 }
 
-// unknownAgent stands for the agent of a process that has ended before it could be looked at. Nobody who waits for an answer does.
-const unknownAgent = -1
-
-// agentInside returns the id of the agent inside which a request's sender runs; 0: it runs inside none. Over TCP it looks for the sender of a
-// token only, which agents can read: a browser has signed in with a link that no agent gets.
-func (s *Server) agentInside(r *http.Request) (int64, error) {
+// inside reports whether a request's sender runs inside an agent, and in which one; 0: that is not known. Over TCP it looks for the sender of
+// a token only, which agents can read: a browser has signed in with a link that no agent gets.
+func (s *Server) inside(r *http.Request) (agent int64, inside bool, err error) {
 	var senders []tmux.Process
 	switch peer := sender(r.Context()); {
 	case peer != nil && peer.PID == noProcess:
-		return unknownAgent, nil
+		return 0, true, nil // who waits for an answer is there
 	case peer != nil:
 		senders = append(senders, peer.Process)
 	case r.Header.Get("Authorization") != "":
-		var err error
 		switch senders, err = overTCP(r); {
 		case errors.Is(err, tmux.ErrNoProcess):
-			return unknownAgent, nil
+			return 0, true, nil
 		case err != nil:
-			return 0, err
+			return 0, false, err
 		}
 	}
 	for _, proc := range senders {
-		if agent, err := s.Daemon.AgentOf(r.Context(), proc); err != nil || agent != 0 {
-			return agent, err
+		if agent, inside, err := s.Daemon.Inside(r.Context(), proc); err != nil || inside {
+			return agent, inside, err
 		}
 	}
-	return 0, nil
+	return 0, false, nil
 }
 
 // overTCP returns the processes of this machine that have the other end of a request's connection open. tmux.ErrNoProcess: they are gone.
@@ -119,13 +116,14 @@ func overTCP(r *http.Request) ([]tmux.Process, error) {
 	return holders, err
 }
 
+// refusedTo is the error for a process inside an agent; 0: it is not known which one.
 func refusedTo(agent int64, route string) error {
-	why, named := refusedInside[route]
-	switch {
-	case agent == unknownAgent:
-		return daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "The process that has sent this is gone: whether it was an agent's cannot be seen any more")
-	case named:
-		return daemon.Errorf(daemon.KindForbidden, why.code, "Agent %d may not %s: the operator does that from outside of an agent", agent, why.what)
+	who := fmt.Sprintf("Agent %d", agent)
+	if agent == 0 {
+		who = "A process that runs in the daemon's tmux server, or that is gone before its request is answered,"
 	}
-	return daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "Agent %d may not ask for %s: the operator does that from outside of an agent; to write to another agent, use the tool send_message of `understudy mcp`", agent, route)
+	if why, ok := refusedInside[route]; ok {
+		return daemon.Errorf(daemon.KindForbidden, why.code, "%s may not %s: the operator does that from outside of an agent", who, why.what)
+	}
+	return daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "%s may not ask for %s: the operator does that from outside of an agent; an agent writes to another one with the tool send_message of `understudy mcp`", who, route)
 }

@@ -118,7 +118,7 @@ func TestSenderSpeaksForItself(t *testing.T) {
 }
 
 // TestSenderIsTheProcessOfTheLaunch: a hook counts for a launched agent only with the secret of its launch, and only if the launch's own process
-// sends it: what the agent starts has the secret, too.
+// sends it: what the agent starts has the secret, too. So it is with what an agent asks for itself.
 func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 	t.Parallel()
 	h, own := build(t, nil), must(tmux.FindProcess(os.Getpid()))(t)
@@ -137,6 +137,12 @@ func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 		}
 	}
 	wantEqual(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)
+
+	door := h.hookDoor().with(launchHeader, "secret")
+	door.ok("GET", at("agents", a.ID, "/messages"), "")
+	elsewhere := must(tmux.FindProcess(h.session(nil).pid()))(t)
+	other := h.launched("stolen", "s-2", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart = "here", elsewhere.PID, elsewhere.Start })
+	h.hookDoor().with(launchHeader, "stolen").do("POST", at("agents", other.ID, "/handoff"), "").wants(t, "another launch's secret", 403, "not_your_agent")
 }
 
 // TestSenderInAContainer: a process in another PID namespace sends pids that mean other processes here.

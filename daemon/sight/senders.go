@@ -13,36 +13,50 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// AgentOf returns the id of the active agent that a process is, or that has started it, directly or through others; 0: none. A process
-// that has left its agent's, as by a double fork, is known by the launch secret in its environment.
-func (d *Sight) AgentOf(ctx context.Context, proc tmux.Process) (int64, error) {
+// Inside reports whether a process is an active agent, or what an agent may have started, and which agent that is; 0: it is not known.
+// What has left the agent's process, as by a double fork, still has the secret of its launch in its environment. What tmux has started for
+// an agent runs in our own tmux server, in which nothing else should.
+func (d *Sight) Inside(ctx context.Context, proc tmux.Process) (agent int64, inside bool, err error) {
 	active, err := d.Roster.Agents(ctx)
 	if err != nil || proc.PID == 0 {
-		return 0, err
+		return 0, false, err
 	}
 	for i := range active {
 		if a := &active[i]; a.Process() == proc {
-			return a.ID, nil
+			return a.ID, true, nil
 		}
 	}
 	if around, err := d.AgentAround(ctx, proc); err != nil || around != 0 {
-		return around, err
+		return around, around != 0, err
 	}
-	environ, err := d.Accounts.Environ(proc)
-	if err != nil { // It has ended, or its user is another one, whom the socket keeps out.
-		return 0, nil
-	}
-	for _, v := range environ {
-		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			hash := daemon.LaunchHash(secret)
-			for i := range active {
-				if a := &active[i]; bytes.Equal(a.LaunchHash, hash) {
-					return a.ID, nil
-				}
+	if secret := d.launchOf(proc); secret != "" {
+		hash := daemon.LaunchHash(secret)
+		for i := range active {
+			if a := &active[i]; bytes.Equal(a.LaunchHash, hash) {
+				return a.ID, true, nil
 			}
 		}
 	}
-	return 0, nil
+	line := d.Processes.Ancestry(proc)
+	return 0, slices.ContainsFunc(active, func(a daemon.Agent) bool {
+		return a.HasPane() && a.PaneSocket == d.Data.TmuxSocket() && slices.Contains(line, a.Ref().ServerPID)
+	}), nil
+}
+
+// SpeaksFor reports whether a process is an agent's, or runs inside it. Who has the secret of a launch may have read it in an environment.
+func (d *Sight) SpeaksFor(proc tmux.Process, a *daemon.Agent) bool {
+	return a.PID == 0 || d.Lives(a.Process()) && slices.Contains(d.Processes.Ancestry(proc), a.PID)
+}
+
+// launchOf returns the launch secret in a process's environment; "": it has none, or it has ended.
+func (d *Sight) launchOf(proc tmux.Process) string {
+	environ, _ := d.Accounts.Environ(proc)
+	for _, v := range environ {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
+			return secret
+		}
+	}
+	return ""
 }
 
 // AgentAround returns the id of the active agent inside whose process another process runs; 0: none. A "claude -p" that an
