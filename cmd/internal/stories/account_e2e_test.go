@@ -113,11 +113,11 @@ func wantHooksOfAccount(r *rig, settings string) {
 	writeFile(r, settings, `{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}`)
 	env := map[string]string{"HOME": r.work, "UNDERSTUDY_DATA": r.root}
 	const broken = "hooks.Stop[0].hooks[0] has no type"
-	if code, out, errs := runInside(r, env, "", "hooks", "status"); code != 0 || !strings.Contains(out, settings) || !strings.Contains(out, broken) ||
+	if code, out, errs := runWith(r, env, "", "hooks", "status"); code != 0 || !strings.Contains(out, settings) || !strings.Contains(out, broken) ||
 		!strings.Contains(out, filepath.Join(r.work, ".claude/settings.json")) {
 		r.t.Errorf("hooks status: %d\n%s%s", code, out, errs)
 	}
-	if _, out, _ := runInside(r, env, "", "doctor"); !strings.Contains(out, broken) || !strings.Contains(out, "correct it in "+settings) {
+	if _, out, _ := runWith(r, env, "", "doctor"); !strings.Contains(out, broken) || !strings.Contains(out, "correct it in "+settings) {
 		r.t.Errorf("doctor:\n%s", out)
 	}
 }

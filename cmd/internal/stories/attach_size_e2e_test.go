@@ -69,10 +69,10 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 
 	inside := map[string]string{"UNDERSTUDY_DATA": r.root, "TMUX": fmt.Sprintf("%s,%d,0", shell.Socket, shell.ServerPID)}
 	id := fmt.Sprint(a.ID)
-	if code, out, errs := runInside(r, inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
+	if code, out, errs := runWith(r, inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
 		t.Errorf("attach inside tmux: exit code %d, %s, %s", code, out, errs)
 	}
-	if code, _, errs := runInside(r, inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
+	if code, _, errs := runWith(r, inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
 		t.Errorf("attach --read-only inside tmux: exit code %d, %s", code, errs)
 	}
 }

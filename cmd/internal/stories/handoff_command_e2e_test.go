@@ -5,7 +5,6 @@ package stories
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ import (
 // the agent's own secret, over the socket that agents get. The shell does not change the focus.
 func TestModelRunsTheHandoffCommand(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).start()
+	r := withShells(newRig(t)).start()
 	plan := installCommand(r)
 	a := startSpokenTo(r)
 	const focus = `the "parser"; $(touch ran) 'and' ` + "`touch ran`"
@@ -27,27 +26,16 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 		t.Fatalf("no shell line in\n%s", plan.After)
 	}
 	line = strings.ReplaceAll(line, "$ARGUMENTS", focus)
-	ask := func(socket string) (string, error) {
-		cmd := exec.Command("bash", "-c", line)
-		cmd.Dir = r.work
-		cmd.Env = append(cmd.Env, r.cfg.Environ...)
-		for name, value := range launchEnv(r, a.ID) {
-			if name == "UNDERSTUDY_SOCKET" && socket != "" {
-				value = socket
-			}
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
+	script := filepath.Join(t.TempDir(), "line")
+	writeFile(r, script, line)
 	if env := launchEnv(r, a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
 		t.Errorf("the agent was given socket %s, want %s", env["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
 	}
-	out, err := ask("")
+	code, out, errs := runInside(r, a.ID, "", "bash "+script)
 	// The id may be 2: a request that comes while a hook writes the agent's row is tried again, with another id.
 	var id int64
-	if _, bad := fmt.Sscanf(out, "handoff %d of agent 1 initiated", &id); err != nil || bad != nil {
-		t.Fatalf("%v: %s", err, out)
+	if _, bad := fmt.Sscanf(out, "handoff %d of agent 1 initiated", &id); code != 0 || bad != nil {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
 	h := r.awaitPhase(id, daemon.Completed)
 	if h.Mode != daemon.ModeGenerate || h.Focus != focus {

@@ -5,10 +5,12 @@ package stories
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,7 +22,7 @@ import (
 // names its sender.
 func TestMCPMessageArrivesAfterTheTurn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).start()
+	r := withShells(newRig(t)).start()
 	a, b := r.startAgent(con), r.startAgent("")
 	from := openMCPFor(r, t, a.ID)
 	release := r.holdTurn(b.ID, "long work")
@@ -84,20 +86,38 @@ func openMCP(t *testing.T, env ...string) *mcpSession {
 	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: cmdtest.Eventually}, nil)
-	must(t, err)
+	session := connectMCP(t, &mcp.CommandTransport{Command: cmd, TerminateDuration: cmdtest.Eventually})
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil || !cmd.ProcessState.Success() || stderr.Len() > 0 {
 			t.Errorf("end of the server: %v, %v, stderr %q", err, cmd.ProcessState, &stderr)
 		}
 	})
+	return session
+}
+
+func connectMCP(t *testing.T, transport mcp.Transport) *mcpSession {
+	t.Helper()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	must(t, err)
 	return &mcpSession{t, session}
 }
 
-// openMCPFor runs the server in the environment with which the agent was launched.
+// openMCPFor has the agent run the server, as its CLI would.
 func openMCPFor(r *rig, t *testing.T, agentID int64) *mcpSession {
 	t.Helper()
-	return openMCP(t, launchFile(r, agentID).Env...)
+	dir := t.TempDir()
+	open := func(name string) *os.File {
+		path := filepath.Join(dir, name)
+		must(t, syscall.Mkfifo(path, 0o600))
+		f, err := os.OpenFile(path, os.O_RDWR, 0) // does not wait for the other end
+		must(t, err)
+		return f
+	}
+	in, out := open("in"), open("out")
+	startInside(r, agentID, fmt.Sprintf("%s <'%s' >'%s'", understudyLine(r, "mcp"), in.Name(), out.Name()))
+	session := connectMCP(t, &mcp.IOTransport{Reader: out, Writer: in})
+	t.Cleanup(func() { _ = session.Close() })
+	return session
 }
 
 // call calls a tool. failed is the sentence of its error.
@@ -149,8 +169,9 @@ func mcpArgs(tool string) map[string]any {
 // middle of a turn. After it has ended, its tools say so.
 func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).start()
+	r := withShells(newRig(t)).start()
 	a := r.startAgent(con)
+	environ := launchFile(r, a.ID).Env
 	m := openMCPFor(r, t, a.ID)
 	list, err := m.ListTools(t.Context(), nil)
 	must(t, err)
@@ -185,8 +206,9 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	if h.Reason != "context nearly full" || h.Focus != "the parser" || h.Mode != daemon.ModeAgent {
 		t.Errorf("handoff %+v", h)
 	}
+	late := openMCP(t, environ...)
 	for _, tool := range mcpTools {
-		m.wantFailure(tool, mcpArgs(tool), "The agent of this launch has ended")
+		late.wantFailure(tool, mcpArgs(tool), "The agent of this launch has ended")
 	}
 	next := openMCPFor(r, t, *h.SuccessorID)
 	if got = next.mustCall("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
