@@ -36,7 +36,7 @@ var (
 	errOperatorOnly    = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "Commands are given by the operator only: send the text without \"command\"")
 	errNotYourMessages = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "An agent may not drop the messages that are queued for it: leave out \"drop_messages\"")
 	errNotSpokenFor    = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "The process that has sent this does not run inside the agent of this launch")
-	errNotYours        = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "An agent may ask for its own handoff, messages and context only")
+	errNotYours        = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "An agent may ask for its own handoff, messages and context only; it writes to another one with the tool send_message of `understudy mcp`")
 )
 
 // guardTCP refuses requests before they are routed. It refuses requests that another site may make a browser on this

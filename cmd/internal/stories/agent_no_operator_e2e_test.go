@@ -1,0 +1,39 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAnAgentsCommandsAreNotTheOperators: an agent runs the operator's command in its own process, in one that leaves it, and in a new session
+// of the tmux server that it finds. None of them types into another agent's pane. The operator's own command does.
+func TestAnAgentsCommandsAreNotTheOperators(t *testing.T) {
+	t.Parallel()
+	r := withShells(newRig(t)).start()
+	a, other := r.startAgent(con), r.startAgent("")
+	send := understudyLine(r, "--data", r.root, "agent", "send", fmt.Sprint(other.ID), "--command", "!touch typed")
+	for how, tt := range map[string]struct{ line, told string }{
+		"its own process":       {"sh -c \"$line\"", "An agent may ask for its own"},
+		"an orphan":             {"setsid -f sh -c \"$line\"", "An agent may ask for its own"},
+		"a session of its tmux": {"tmux new-session -d sh -c \"$line\"", "the operator does that from outside of an agent"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		runInside(r, a.ID, "", fmt.Sprintf("line=\"%s >'%s.new' 2>&1; mv '%[2]s.new' '%[2]s'\"; %s", send, out, tt.line))
+		r.await("the end of "+how, func() (bool, string) {
+			_, err := os.Stat(out)
+			return err == nil, fmt.Sprint(err)
+		})
+		if said := r.readFile(out); !strings.Contains(said, tt.told) {
+			t.Errorf("%s was told %q", how, said)
+		}
+	}
+	if list, err := r.client.Messages(t.Context(), other.ID, allRows); err != nil || len(list) > 0 {
+		t.Errorf("the other agent is sent %+v (%v)", list, err)
+	}
+	r.sendMessage(other.ID, "the operator's")
+}
