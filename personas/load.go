@@ -1,6 +1,7 @@
 package personas
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -60,12 +61,12 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo, known *mem
 		return errors.Join(errors.New("its folder was replaced while it was read"), err)
 	}
 	p.Handoffs, p.Former = countHandoffs(dir), strings.Join(slices.DeleteFunc(readFormer(dir), func(s string) bool { return s == p.Slug }), ",")
-	experience, _, experienceErr := readFile(dir, "experience.md")
+	experience, cut, experienceErr := readEnd(dir, "experience.md", maxExperience)
 	if errors.Is(experienceErr, fs.ErrNotExist) {
 		experienceErr = nil // the persona has no experience yet
 	}
 	// Replace bad bytes: agents write experience.md, and a bad byte must not make the persona unusable.
-	p.Experience = strings.ToValidUTF8(string(experience), "\uFFFD")
+	p.Experience, p.ExperienceCut = strings.ToValidUTF8(string(experience), "\uFFFD"), cut
 
 	skill, info, err := readFile(dir, "skill.md")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,15 +85,51 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo, known *mem
 		return err
 	}
 	// All that the text says, and what only the folder says.
+	parsed.ExperienceCut = p.ExperienceCut
 	parsed.Experience, parsed.Dir, parsed.Handoffs, parsed.Archived, parsed.ModTime, parsed.Former = p.Experience, p.Dir, p.Handoffs, p.Archived, p.ModTime, p.Former
 	*p = parsed
 	return experienceErr
 }
 
-// readFile reads a regular file of a persona or a template. The file may be a link that stays in its folder.
-// readFile calls Stat before it opens the file, so that it opens no device. If a fifo takes the file's place
-// after the Stat, O_NONBLOCK keeps the open from blocking.
+// readFile reads a regular file of a persona or a template.
 func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
+	f, info, err := openFile(dir, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, fileError(name, err)
+	}
+	if len(b) > maxFile {
+		return nil, nil, fmt.Errorf("%s has %d bytes and the limit is %d", name, max(info.Size(), maxFile+1), maxFile)
+	}
+	return b, info, nil
+}
+
+// readEnd reads the end of a file, limit bytes at most, from the beginning of a line where it can. cut is how many bytes stand before it.
+func readEnd(dir *os.Root, name string, limit int64) (text []byte, cut int64, err error) {
+	f, info, err := openFile(dir, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	cut = max(0, info.Size()-limit)
+	text, err = io.ReadAll(io.NewSectionReader(f, cut, limit))
+	if err != nil {
+		return nil, 0, fileError(name, err)
+	}
+	if line := bytes.IndexByte(text, '\n'); cut > 0 && line >= 0 {
+		text, cut = text[line+1:], cut+int64(line)+1
+	}
+	return text, cut, nil
+}
+
+// openFile opens a regular file of a persona or a template. The file may be a link that stays in its folder.
+// openFile calls Stat before it opens the file, so that it opens no device. If a fifo takes the file's place
+// after the Stat, O_NONBLOCK keeps the open from blocking.
+func openFile(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	info, err := dir.Stat(name)
 	if err != nil {
 		return nil, nil, fileError(name, err)
@@ -104,21 +141,15 @@ func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fileError(name, err)
 	}
-	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, nil, fileError(name, err)
-	}
-	if !info.Mode().IsRegular() {
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		_ = f.Close()
 		return nil, nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
+		_ = f.Close()
 		return nil, nil, fileError(name, err)
 	}
-	if len(b) > maxFile {
-		return nil, nil, fmt.Errorf("%s has %d bytes and the limit is %d", name, max(info.Size(), maxFile+1), maxFile)
-	}
-	return b, info, nil
+	return f, info, nil
 }
 
 // fileError makes an error that names the file, without the path that the system's error also has. If

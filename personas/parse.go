@@ -14,9 +14,13 @@ import (
 	"github.com/understudyd/understudy/data/yamlfile"
 )
 
-// maxFile is the largest size of skill.md, experience.md and a template, in bytes. skill.md and
-// experience.md become part of every session's system prompt.
-const maxFile = 256 << 10
+const (
+	// maxFile is the largest size of skill.md and of a template, in bytes. skill.md becomes part of every session's system prompt.
+	maxFile = 256 << 10
+	// maxExperience is how much of experience.md does, the newest part of it. Agents write it, and what they write must stop nobody. With it
+	// and a skill of some pages fits what Codex takes on its command line, 128 KiB.
+	maxExperience = 96 << 10
+)
 
 // Persona is a role that an agent plays, as the persona's files described it when they were read.
 // It contains no references, so copies are independent.
@@ -36,7 +40,8 @@ type Persona struct {
 	Budget         Budget
 	Skill          string // the text below the front matter
 	SkillFile      string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
-	Experience     string // the whole text of experience.md
+	Experience     string // the text of experience.md, or the newest part of it
+	ExperienceCut  int64  // how many bytes of experience.md stand before that part
 	Former         string // the slugs that it had before, the oldest first, with commas between; "": it was never renamed
 	Dir            string // the absolute path of the folder
 	Handoffs       int    // how many handoff documents the persona has
@@ -91,14 +96,6 @@ func Parse(slug string, skill []byte) (Persona, error) {
 		return Persona{}, parseError(0, "has no text below its front matter")
 	}
 	return p, nil
-}
-
-// CheckExperience refuses the text of an experience.md with which the persona could not be played.
-func CheckExperience(text []byte) error {
-	if len(text) > maxFile {
-		return fmt.Errorf("experience.md has %d bytes and the limit is %d", len(text), maxFile)
-	}
-	return nil
 }
 
 func lineAt(b []byte, offset int) int { return 1 + bytes.Count(b[:offset], []byte("\n")) }

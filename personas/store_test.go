@@ -65,6 +65,24 @@ func TestAllKeysAreRead(t *testing.T) {
 	}
 }
 
+// TestNewestExperienceIsGiven: agents write experience.md, so however long it is, it stops nobody.
+func TestNewestExperienceIsGiven(t *testing.T) {
+	t.Parallel()
+	lines := strings.Repeat("- Mind the roof.\n", 3<<20/17) + "- The newest.\n"
+	for _, tt := range []struct {
+		text, newest string
+	}{
+		{strings.Repeat("x", maxExperience), strings.Repeat("x", maxExperience)},
+		{lines, lines[len(lines)-maxExperience+(maxExperience-14)%17:]},
+		{strings.Repeat("x", maxExperience+1), strings.Repeat("x", maxExperience)},
+	} {
+		p, err := openStore(t, folder(t, map[string]string{"developer-con-1/skill.md": plain, "developer-con-1/experience.md": tt.text})).Get("developer-con-1")
+		if err != nil || p.Problem != "" || p.Experience != tt.newest || p.ExperienceCut != int64(len(tt.text)-len(tt.newest)) {
+			t.Errorf("of %d bytes the last %d, from %.20q on, without %d (%v, %s); want %d", len(tt.text), len(p.Experience), p.Experience, p.ExperienceCut, err, p.Problem, len(tt.newest))
+		}
+	}
+}
+
 func TestListAndGet(t *testing.T) {
 	t.Parallel()
 	root := folder(t, map[string]string{

@@ -211,6 +211,10 @@ func (d *Launcher) planPersona(ctx context.Context, a *daemon.Agent, spec *runti
 		return err
 	}
 	spec.SkillText = skillText(p, last)
+	if p.ExperienceCut > 0 && d.FirstTime(fmt.Sprintf("cut %s %d", p.Slug, p.ExperienceCut>>20)) {
+		d.Alert(event.ExperienceCut, fmt.Sprintf("The experience.md of persona %s has grown too long: its agents are given the newest part, and not the first %d bytes; shorten it with `understudy persona edit %[1]s --experience`.",
+			p.Slug, p.ExperienceCut))
+	}
 	if spec.Model == "" && len(a.Options) == 0 && ModelFits(&p, a.Runtime) {
 		spec.Model = p.Model
 	}
@@ -231,7 +235,12 @@ func (d *Launcher) planPersona(ctx context.Context, a *daemon.Agent, spec *runti
 func skillText(p personas.Persona, last []string) string {
 	text := "# You play the persona " + p.Slug + "\n\n" + strings.TrimSpace(p.Skill) + "\n"
 	if exp := data.WithoutComments(p.Experience); exp != "" { // a new file has a comment for people
-		text += "\n# What those before you want you to know\n\n" + exp + "\n"
+		text += "\n# What those before you want you to know\n\n"
+		if p.ExperienceCut > 0 {
+			text += fmt.Sprintf("(This is the newest part. The first %d bytes of %s are left out: when your task allows, make that file shorter, and keep what still helps.)\n\n",
+				p.ExperienceCut, filepath.Join(p.Dir, "experience.md"))
+		}
+		text += exp + "\n"
 	}
 	if len(last) > 0 {
 		text += "\n# The last handoffs of this persona\n\nThe newest first; read them when you need what they tell:\n\n- " + strings.Join(last, "\n- ") + "\n"

@@ -107,6 +107,15 @@ func TestRefIsPlain(t *testing.T) {
 	}
 }
 
+// TestAModelIsToldWhatIsLeftOut: it can read the rest of the file, and shorten it.
+func TestAModelIsToldWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	text := skillText(personas.Persona{Slug: "qa-sol-1", Dir: "/p/qa-sol-1", Skill: "Test it.", Experience: "- Mind the roof.\n", ExperienceCut: 4711}, nil)
+	if !strings.Contains(text, "The first 4711 bytes of /p/qa-sol-1/experience.md are left out") || !strings.Contains(text, "\n\n- Mind the roof.\n") {
+		t.Errorf("the model is given\n%s", text)
+	}
+}
+
 // TestPlaceholdersReachNoModel: the comment of an experience file in which nobody has written yet is for people.
 func TestPlaceholdersReachNoModel(t *testing.T) {
 	t.Parallel()
