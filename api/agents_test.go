@@ -45,7 +45,7 @@ func TestContextReport(t *testing.T) {
 	if use := must(h.client.Agent(ctx, a.ID))(t).Context; use == nil || use.Tokens != 86000 {
 		t.Errorf("another session's report was taken: %+v", use)
 	}
-	for body, code := range map[string]string{
+	own.refuses("POST", path, 400, map[string]string{
 		`{"session_id": "s-1", "tokens": -1, "limit": 5}`:  "bad_context",
 		`{"session_id": "s-1", "tokens": 1, "limit": 0}`:   "bad_context",
 		`{"session_id": "s-1"}`:                            "bad_context",
@@ -55,12 +55,10 @@ func TestContextReport(t *testing.T) {
 		`{"tokens": 99999999999999999999}`:                 "invalid_field",
 		`{"percent": 43}`:                                  "unknown_field",
 		`[]`:                                               "invalid_json",
-	} {
-		own.do("POST", path, body).wants(t, body, 400, code)
-	}
-	wantEqual(t, "wrong type", own.do("POST", path, `{"tokens": true}`).shape(t, path).Error, `Field "tokens" must be an integer`)
-	wantEqual(t, "wrong type", own.do("POST", path, `{"cost_usd": true}`).shape(t, path).Error, `Field "cost_usd" must be a number`)
-	wantEqual(t, "wrong type", h.mainDoor().do("POST", "/api/agents", `{"columns": "x"}`).shape(t, path).Error, `Field "columns" must be an integer`)
+	})
+	equal(t, "wrong type", own.do("POST", path, `{"tokens": true}`).shape(t, path).Error, `Field "tokens" must be an integer`)
+	equal(t, "wrong type", own.do("POST", path, `{"cost_usd": true}`).shape(t, path).Error, `Field "cost_usd" must be a number`)
+	equal(t, "wrong type", h.mainDoor().do("POST", "/api/agents", `{"columns": "x"}`).shape(t, path).Error, `Field "columns" must be an integer`)
 	h.mainDoor().do("POST", path, `{"session_id": "s-1", "tokens": 1, "limit": 5}`).wants(t, "on the main socket", 404, "not_found")
 }
 
@@ -78,14 +76,12 @@ func TestLimit(t *testing.T) {
 		t.Errorf("decided: %+v", got.Limit)
 	}
 	before := must(h.store.LastEventID(ctx))(t)
-	wantEqual(t, "decided again", must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t).Limit.Do, daemon.LimitWait)
-	wantEqual(t, "the last event after the same decision", must(h.store.LastEventID(ctx))(t), before)
-	for body, code := range map[string]string{
+	equal(t, "decided again", must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t).Limit.Do, daemon.LimitWait)
+	equal(t, "the last event after the same decision", must(h.store.LastEventID(ctx))(t), before)
+	h.mainDoor().refuses("POST", path, 400, map[string]string{
 		`{}`: "bad_decision", `{"do": "ask"}`: "bad_decision", `{"do": ""}`: "bad_decision",
 		`{"do": "wait", "runtime": "codex"}`: "bad_decision", `{"do": 1}`: "invalid_field", `{"what": 1}`: "unknown_field",
-	} {
-		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
-	}
+	})
 	h.mainDoor().do("POST", path, `{"do": "hand_over"}`).wants(t, "without a persona", 400, "agent_no_persona")
 	idle := h.launched("idle", "s-2", nil)
 	h.mainDoor().do("POST", at("agents", idle.ID, "/limit"), `{"do": "wait"}`).wants(t, "not limited", 409, "agent_not_limited")
@@ -93,7 +89,7 @@ func TestLimit(t *testing.T) {
 		a.State, a.Limit = daemon.Limited, &daemon.Limit{Kind: daemon.LimitContext, Since: until, Do: daemon.LimitAsk}
 	})
 	h.mainDoor().do("POST", at("agents", full.ID, "/limit"), `{"do": "wait"}`).wants(t, "a full window", 409, "nothing_to_wait_for")
-	wantEqual(t, "limited agents", len(must(h.client.Agents(ctx, ListOptions{State: "limited"}))(t)), 2)
+	equal(t, "limited agents", len(must(h.client.Agents(ctx, ListOptions{State: "limited"}))(t)), 2)
 }
 
 // TestRename: a name that is given stays, and one that commands would misread is refused.
@@ -101,19 +97,17 @@ func TestRename(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	a := h.agent(nil)
-	wantEqual(t, "it is called", must(h.client.RenameAgent(ctx, a.ID, "cart"))(t).Name, "cart")
+	equal(t, "it is called", must(h.client.RenameAgent(ctx, a.ID, "cart"))(t).Name, "cart")
 	before := must(h.store.LastEventID(ctx))(t)
 	must(h.client.RenameAgent(ctx, a.ID, "cart"))(t)
-	wantEqual(t, "the last event after the same name", must(h.store.LastEventID(ctx))(t), before)
+	equal(t, "the last event after the same name", must(h.store.LastEventID(ctx))(t), before)
 	path := at("agents", a.ID, "")
-	for body, code := range map[string]string{
+	h.mainDoor().refuses("PATCH", path, 400, map[string]string{
 		`{"name": "7"}`: "bad_name", `{"name": "list"}`: "bad_name", `{"name": " x"}`: "bad_name", `{"name": ""}`: "bad_name", `{"name": "a\u001b[2J"}`: "bad_name",
 		`{"name": "x", "persona": "y"}`: "invalid_field", `{"notify_finished": "yes"}`: "bad_notify",
-	} {
-		h.mainDoor().do("PATCH", path, body).wants(t, body, 400, code)
-	}
+	})
 	for _, says := range []string{"on", "off", ""} {
-		wantEqual(t, "notify", must(h.client.NotifyWhenFinished(ctx, a.ID, says))(t).NotifyFinished, says)
+		equal(t, "notify", must(h.client.NotifyWhenFinished(ctx, a.ID, says))(t).NotifyFinished, says)
 	}
 }
 
@@ -127,7 +121,7 @@ func TestSeen(t *testing.T) {
 	path := at("agents", a.ID, "/seen")
 	unread := func(want bool) {
 		t.Helper()
-		wantEqual(t, "unread", must(h.client.Agent(ctx, a.ID))(t).Unread, want)
+		equal(t, "unread", must(h.client.Agent(ctx, a.ID))(t).Unread, want)
 	}
 	h.mainDoor().do("POST", path, `{"finished_at": "`+early.Format(time.RFC3339Nano)+`"}`)
 	unread(true)
@@ -135,14 +129,10 @@ func TestSeen(t *testing.T) {
 	shown := must(h.client.Agent(ctx, a.ID))(t)
 	before := must(h.store.LastEventID(ctx))(t)
 	for range 2 { // two pages
-		if err := h.client.SeeAgent(ctx, &shown); err != nil {
-			t.Fatal(err)
-		}
+		check(t, h.client.SeeAgent(ctx, &shown))
 	}
 	unread(false)
-	if after := must(h.store.LastEventID(ctx))(t); after != before+1 {
-		t.Errorf("%d events, want 1", after-before)
-	}
+	equal(t, "the last event after two pages", must(h.store.LastEventID(ctx))(t), before+1)
 }
 
 // endingStore ends the agent just before the first commit that notes that the operator has seen it.

@@ -11,7 +11,7 @@ import (
 func TestAttention(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	wantEqual(t, "needs of nobody", len(must(h.client.Attention(t.Context()))(t)), 0)
+	equal(t, "needs of nobody", len(must(h.client.Attention(t.Context()))(t)), 0)
 	h.agent(away)
 	a := h.agent(func(a *daemon.Agent) {
 		away(a)

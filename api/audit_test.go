@@ -35,9 +35,7 @@ func TestAudit(t *testing.T) {
 		"3 2":   {Since: noon.Add(time.Hour).In(time.FixedZone("", 3600)), Limit: 2, Before: 4},
 		"":      {Persona: "nobody-1"},
 	} {
-		if got := ids(must(h.client.Audit(t.Context(), f))(t)); got != want {
-			t.Errorf("%+v: %s, want %s", f, got, want)
-		}
+		equal(t, fmt.Sprintf("%+v", f), ids(must(h.client.Audit(t.Context(), f))(t)), want)
 	}
 	d := h.mainDoor()
 	for query, code := range map[string]string{
@@ -78,7 +76,7 @@ func TestAuditExport(t *testing.T) {
 	}
 	b.Reset()
 	check(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "nowhere"}, "json", &b))
-	wantEqual(t, "none", b.String(), "[\n]\n")
+	equal(t, "none", b.String(), "[\n]\n")
 	err := h.client.ExportAudit(t.Context(), daemon.AuditFilter{AgentID: -1}, "md", &b)
 	wantError(t, err, daemon.KindInvalid, "invalid_id", "")
 }
@@ -108,16 +106,10 @@ func TestAuditMarkdownIsText(t *testing.T) {
 			t.Errorf("the report has %s", tag)
 		}
 	}
-	if got := strings.Count(html.String(), "<tr>"); got != len(hostile)+1 {
-		t.Errorf("%d rows for %d events:\n%s", got-1, len(hostile), b)
-	}
-	if got := strings.Count(html.String(), "<td>"); got != 5*len(hostile) {
-		t.Errorf("%d cells for %d events", got, len(hostile))
-	}
+	equal(t, "rows of the events", strings.Count(html.String(), "<tr>"), len(hostile)+1)
+	equal(t, "cells of the events", strings.Count(html.String(), "<td>"), 5*len(hostile))
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt; end", "![x](http://evil/x.png) end", "a | b | c end", "**bold** _it_ ~~no~~ end", "[31mred end", "&amp;lt;b&amp;gt; &amp;#60; end", `back\slash \| \ end`} {
-		if !strings.Contains(html.String(), "<td>"+want) {
-			t.Errorf("not shown as it is: %s", want)
-		}
+		holds(t, "shown as it is", html.String(), "<td>"+want)
 	}
 	if strings.ContainsAny(string(b), "<>\x1b\u202E") {
 		t.Errorf("the report itself:\n%s", b)

@@ -156,15 +156,15 @@ func TestFeed(t *testing.T) {
 			t.Errorf("%s: the first block is %+v, want the position alone", row.what, first)
 		}
 		want := strings.Fields(row.backlog)
-		wantEqual(t, row.what, ids(s.events(len(want))), row.backlog)
+		equal(t, row.what, ids(s.events(len(want))), row.backlog)
 		h.events(1, "agent_idle", &a.ID)
 		h.events(1, "agent_idle", &other.ID)
 		ofRun("agent_idle")
-		wantEqual(t, row.what, ids(s.events(len(strings.Fields(row.live)))), row.live)
+		equal(t, row.what, ids(s.events(len(strings.Fields(row.live)))), row.live)
 	}
 	h.mainDoor().with("Last-Event-ID", "evt-7").do("GET", "/api/events", "").wants(t, "Last-Event-ID", 400, "invalid_id")
 	h.mainDoor().with("Last-Event-ID", "-1").do("GET", "/api/events?after=1", "").wants(t, "Last-Event-ID", 400, "invalid_id")
-	wantEqual(t, "the feed over TCP", ids(h.tcpDoor().open("?after=7").events(1)), "8")
+	equal(t, "the feed over TCP", ids(h.tcpDoor().open("?after=7").events(1)), "8")
 }
 
 // TestFeedHeartbeat: the feed goes on after the deadline for reading a request.
@@ -242,9 +242,7 @@ func TestFeedWithoutGaps(t *testing.T) {
 				}
 				return nil
 			})
-			if !errors.Is(err, errEnough) {
-				t.Errorf("reader %d ended with %v at event %d", reader, err, next)
-			}
+			wantErr(t, fmt.Sprintf("reader %d ended with", reader), err, errEnough)
 			if c.n < 4 {
 				t.Errorf("reader %d connected %d times; the cuts did not happen", reader, c.n)
 			}
@@ -289,9 +287,7 @@ func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, errEnough) {
-		t.Errorf("the healthy reader: %v", err)
-	}
+	wantErr(t, "the healthy reader", err, errEnough)
 	writing.Wait()
 	h.abandoned() // the stalled connection is still open
 	if got := h.metrics(); got["understudy_feed_readers_dropped_total"] != 1 || got["understudy_feed_events_sent_total"] < batches*each {
@@ -346,7 +342,7 @@ func TestStreamWriter(t *testing.T) {
 	under.err = nil
 	fmt.Fprint(w, "data: out of order\n\n")
 	w.Flush()
-	wantEqual(t, "written", under.got.String(), "id: 7\n\n")
+	equal(t, "written", under.got.String(), "id: 7\n\n")
 }
 
 type brokenWriter struct {
@@ -393,14 +389,10 @@ func TestFeedTurns(t *testing.T) {
 	if err := s.replaying(gone, func() error { asked = true; return nil }); !errors.Is(err, context.Canceled) || asked {
 		t.Errorf("one too many: %v, asked %t", err, asked)
 	}
-	if err := (&feedReader{server: s}).replay(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("a replay for a reader that has left: %v", err)
-	}
+	wantErr(t, "a replay for a reader that has left", (&feedReader{server: s}).replay(gone), context.Canceled)
 	close(end)
 	running.Wait()
-	if err := s.replaying(t.Context(), func() error { return io.EOF }); !errors.Is(err, io.EOF) {
-		t.Errorf("afterwards: %v", err)
-	}
+	wantErr(t, "afterwards", s.replaying(t.Context(), func() error { return io.EOF }), io.EOF)
 }
 
 // pruned builds a fixture whose log has been pruned up to event 3; only event 2 was kept.
@@ -438,12 +430,12 @@ func TestFeedTellsWhatIsMissing(t *testing.T) {
 				t.Errorf("payload %s", e.Payload)
 			}
 		}
-		wantEqual(t, query, got.String(), want)
+		equal(t, query, got.String(), want)
 		s.close()
 	}
 	if s := h.mainDoor().open(""); s != nil {
 		h.events(1, "agent_ended", nil)
-		wantEqual(t, "from now", ids(s.events(1)), "5")
+		equal(t, "from now", ids(s.events(1)), "5")
 	}
 }
 
@@ -487,7 +479,7 @@ func TestStreamWriterWaitsForMore(t *testing.T) {
 	}
 	fmt.Fprint(w, "b")
 	w.Flush()
-	wantEqual(t, "written", under.got.String(), "ab")
+	equal(t, "written", under.got.String(), "ab")
 	w.expect(2)
 	fmt.Fprint(w, strings.Repeat("x", writeAtOnce))
 	w.Flush()

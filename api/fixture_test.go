@@ -66,7 +66,7 @@ type fixture struct {
 	house  *house.House
 	tmux   *tmuxtest.Fake
 	server *Server
-	log    *logBuffer
+	log    *wardentest.Buffer
 	spec   *spec
 
 	main, hook string // paths of the sockets
@@ -121,11 +121,8 @@ func buildOnPostgres(t testing.TB, change func(*Server)) *fixture {
 
 func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) *fixture {
 	t.Helper()
-	root, err := os.MkdirTemp("", "us") // t.TempDir can be too long for a socket
-	check(t, err)
-	t.Cleanup(func() { check(t, os.RemoveAll(root)) })
-	dir := must(data.Open(filepath.Join(root, "data")))(t)
-	h := &fixture{t: t, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
+	dir := must(data.Open(filepath.Join(wardentest.ShortDir(t), "data")))(t)
+	h := &fixture{t: t, tmux: tmuxtest.NewFake(), log: &wardentest.Buffer{}, spec: loadSpec(t)}
 	open(h, dir)
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
@@ -186,39 +183,8 @@ type silent struct{}
 
 func (silent) Notify(context.Context, tell.Notification) (string, error) { return "nowhere", nil }
 
-// logBuffer keeps the log. Several goroutines may use it.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // must returns the result of a call that must not fail: must(f())(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
 
 // agent commits an agent that has registered and is idle in a pane, on this host.
 func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
@@ -359,12 +325,16 @@ func (d door) ok(method, path, body string, says ...string) answer {
 	if got.status >= 300 {
 		d.h.t.Errorf("%s %s with %s: %d %s", method, path, body, got.status, got.body)
 	}
-	for _, want := range says {
-		if !strings.Contains(string(got.body), want) {
-			d.h.t.Errorf("%s %s: no %q in %s", method, path, want, got.body)
-		}
-	}
+	holds(d.h.t, method+" "+path, string(got.body), says...)
 	return got
+}
+
+// refuses sends each of the bodies, which must be refused with the status and with its code.
+func (d door) refuses(method, path string, status int, codes map[string]string) {
+	d.h.t.Helper()
+	for body, code := range codes {
+		d.do(method, path, body).wants(d.h.t, body, status, code)
+	}
 }
 
 // shape checks that an error is exactly {"error": sentence, "code": snake_case}.
@@ -387,14 +357,6 @@ func (a answer) wants(t testing.TB, what string, status int, code string) {
 	}
 }
 
-// wantEqual says what differs.
-func wantEqual[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
 // wantError checks the error of a client's call.
 func wantError(t testing.TB, err error, kind daemon.Kind, code, sentence string) {
 	t.Helper()
@@ -412,4 +374,11 @@ func refused[T any](_ T, err error) func(t testing.TB, kind daemon.Kind, code, s
 	}
 }
 
-var equal = wardentest.Equal
+var check, wantErr, holds, shortDir = wardentest.Must, wardentest.WantErr, wardentest.Holds, wardentest.ShortDir
+
+func equal[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	wardentest.Equal(t, what, got, want)
+}
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

@@ -45,7 +45,7 @@ func TestRecordedHandoff(t *testing.T) {
 			Decisions: []data.Decision{{Agent: "a", Summary: "slate", Timestamp: now}}, Messages: []data.Message{{Agent: "a", Role: "user", Text: "Mend it.", At: now}},
 			Todos: []data.Todo{{Text: "Sweep", Status: "pending"}}},
 	})
-	wantEqual(t, "context file", string(must(h.client.ContextFile(ctx, id))(t)), "the context")
+	equal(t, "context file", string(must(h.client.ContextFile(ctx, id))(t)), "the context")
 	record := h.mainDoor().do("GET", at("handoffs", id, "/record"), "")
 	for _, want := range []string{`"summary":"slate"`, `"references":[]`, `"text":"Mend it."`, `"todos":[{"text":"Sweep","status":"pending"}]`} {
 		if record.status != 200 || !strings.Contains(string(record.body), want) || strings.Contains(string(record.body), "the document") {
@@ -141,7 +141,7 @@ func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
 	a := h.agent(func(a *daemon.Agent) { a.Persona, a.Runtime = &slug, "toy" })
 	const sentence = "No copy of the agent's session can write the document, because its runtime toy cannot copy a session: ask the agent itself with mode agent"
 	refused(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true}))(t, daemon.KindUnprocessable, "cannot_copy_session", sentence)
-	wantEqual(t, "handoffs", len(must(h.client.Handoffs(ctx, ListOptions{}))(t)), 0)
+	equal(t, "handoffs", len(must(h.client.Handoffs(ctx, ListOptions{}))(t)), 0)
 	begun := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
 	for moved := true; moved; { // the daemon works on it meanwhile
 		row, now := must(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
@@ -166,7 +166,7 @@ func TestHeirs(t *testing.T) {
 	here := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
 	path, local := at("agents", a.ID, "/handoff"), at("agents", here.ID, "/handoff")
 	many := `{"persona": "` + other + `"}` + strings.Repeat(`, {}`, 8)
-	for body, code := range map[string]string{
+	h.mainDoor().refuses("POST", path, 400, map[string]string{
 		`{"to_persona": 1}`:                           "invalid_field",
 		`{"keep": "yes"}`:                             "invalid_field",
 		`{"to": {}}`:                                  "invalid_field",
@@ -179,16 +179,12 @@ func TestHeirs(t *testing.T) {
 		`{"model": "a b"}`:                            "bad_model",
 		`{"runtime": "-x"}`:                           "bad_runtime",
 		`{"permission_mode": "a\u0007"}`:              "bad_permission_mode",
-	} {
-		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
-	}
-	for body, code := range map[string]string{
+	})
+	h.mainDoor().refuses("POST", local, 422, map[string]string{
 		`{"force": true, "to_persona": "tester-nobody-9"}`:                           "unknown_persona",
 		`{"force": true, "to": [{"persona": "` + other + `"}, {"runtime": "none"}]}`: "unknown_runtime",
 		`{"force": true, "permission_mode": "sometimes"}`:                            "bad_permission_mode",
-	} {
-		h.mainDoor().do("POST", local, body).wants(t, body, 422, code)
-	}
+	})
 	begun := must(h.client.RequestHandoff(t.Context(), here.ID, handoffs.HandoffRequest{Force: true, Keep: true, Heirs: []daemon.Heir{
 		{Persona: other, Model: "m"}, {PermissionMode: "plan"},
 	}}))(t)
@@ -234,9 +230,7 @@ func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
 			own := NewAgentClient(h.hook, secret)
 			_, err := own.RequestHandoff(t.Context(), a.ID, in)
 			own.Close()
-			if tt.allowed[i] != (err == nil) {
-				t.Errorf("targets %q, request %d: %v, want it allowed: %v", tt.targets, i, err, tt.allowed[i])
-			}
+			equal(t, fmt.Sprintf("targets %q, request %d is allowed", tt.targets, i), err == nil, tt.allowed[i])
 			if err == nil {
 				continue
 			}

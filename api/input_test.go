@@ -53,12 +53,10 @@ func TestBadIDs(t *testing.T) {
 			path := strings.ReplaceAll(r.path, ":id", id)
 			got := h.mainDoor().do(r.method, path, "")
 			got.wants(t, r.method+" "+path, 400, "invalid_id")
-			wantEqual(t, path, got.shape(t, path).Error, "Id must be a positive integer")
+			equal(t, path, got.shape(t, path).Error, "Id must be a positive integer")
 		}
 		got := h.mainDoor().do(r.method, strings.ReplaceAll(r.path, ":id", "9223372036854775807"), requiredBody(r))
-		if got.status != 404 {
-			t.Errorf("%s %s of the largest id: %d %s", r.method, r.path, got.status, got.body)
-		}
+		equal(t, fmt.Sprintf("%s %s of the largest id", r.method, r.path), got.status, 404)
 	}
 }
 
@@ -174,7 +172,7 @@ func TestWrongTypes(t *testing.T) {
 		for _, value := range row.wrong {
 			got := h.mainDoor().do("POST", path, `{"`+row.field+`": `+value+`}`)
 			got.wants(t, value, 400, "invalid_field")
-			wantEqual(t, value, got.shape(t, path).Error, `Field "`+row.field+`" must be `+row.says)
+			equal(t, value, got.shape(t, path).Error, `Field "`+row.field+`" must be `+row.says)
 		}
 	}
 }
@@ -190,7 +188,7 @@ func TestBadText(t *testing.T) {
 	h.mainDoor().do("POST", at("agents", a.ID, "/messages"), "").wants(t, "no text", 400, "bad_text")
 	h.mainDoor().do("PATCH", at("agents", a.ID, ""), "{}").wants(t, "no persona", 400, "invalid_field")
 	h.mainDoor().do("POST", at("agents", a.ID, "/handoff"), `{"mode": "magic"}`).wants(t, "mode", 400, "bad_mode")
-	wantEqual(t, "typed", len(h.tmux.Inputs(a.Ref())), 0)
+	equal(t, "typed", len(h.tmux.Inputs(a.Ref())), 0)
 }
 
 func TestRouting(t *testing.T) {
@@ -243,13 +241,11 @@ func TestFaults(t *testing.T) {
 		if w.Code != want.status || w.Body.String() != want.body {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
-		wantEqual(t, path, strings.Count(log.String(), "secret of the house"), want.logged)
+		equal(t, path, strings.Count(log.String(), "secret of the house"), want.logged)
 	}
 	log.Reset()
 	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/panic", nil))
-	if !strings.Contains(log.String(), "TestFaults") {
-		t.Errorf("a panic was logged without its stack: %s", log.String())
-	}
+	holds(t, "the stack of a panic in the log", log.String(), "TestFaults")
 }
 
 // TestOwnFieldsAreNotDecoded: a field of a request that has no name on the wire is the daemon's own, whatever a body calls it.

@@ -41,11 +41,7 @@ func signIn(t *testing.T, h *fixture) (cookie, key string) {
 	if got.status != 200 || key == "" || cookie == "" {
 		t.Fatalf("link: %d %s, cookie %q", got.status, got.body, cookie)
 	}
-	for _, flag := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
-		if !strings.Contains(cookie, flag) {
-			t.Errorf("cookie without %s: %s", flag, cookie)
-		}
-	}
+	holds(t, "the cookie", cookie, "HttpOnly", "SameSite=Strict", "Path=/")
 	if strings.Contains(cookie, key) || strings.Contains(key, h.token) || strings.Contains(cookie, h.token) || strings.Contains(cookie, "Domain") {
 		t.Errorf("cookie: %s", cookie)
 	}
@@ -127,8 +123,7 @@ func visitor(t *testing.T, h *fixture) *browserTab {
 // mac signs lines as a page does.
 func (b *browserTab) mac(t *testing.T, lines ...string) string {
 	t.Helper()
-	key, err := base64.RawURLEncoding.DecodeString(b.key)
-	check(t, err)
+	key := must(base64.RawURLEncoding.DecodeString(b.key))(t)
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(strings.Join(lines, "\n")))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
@@ -209,7 +204,7 @@ func TestCookieAndProof(t *testing.T) {
 		"the token":            name + "=" + h.token,
 	} {
 		for _, path := range []string{"/api/agents", "/"} {
-			wantEqual(t, what, b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, "").status, 401)
+			equal(t, what, b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, "").status, 401)
 		}
 	}
 }
@@ -264,7 +259,7 @@ func TestLoginsOutliveTheDaemon(t *testing.T) {
 	b := visitor(t, first)
 	sent := b.door(t, "GET", "/api/agents", "")
 	sent.ok("GET", "/api/agents", "")
-	wantEqual(t, "the file's mode is", must(os.Stat(file))(t).Mode().Perm(), 0o600)
+	equal(t, "the file's mode is", must(os.Stat(file))(t).Mode().Perm(), 0o600)
 	if kept := string(must(os.ReadFile(file))(t)); strings.Contains(kept, b.key) || strings.Contains(b.cookie, kept) {
 		t.Errorf("the file contains a key: %s", kept)
 	}
@@ -298,7 +293,7 @@ func TestLoginsEnd(t *testing.T) {
 			t.Fatal("a used login never ends")
 		}
 	}
-	wantEqual(t, "a used login ends after", at.Sub(now), loginLife)
+	equal(t, "a used login ends after", at.Sub(now), loginLife)
 	kept := must(openLogins(file, now))(t).list(now)
 	if len(kept) != 1 || kept[0].ID != used {
 		t.Errorf("the file keeps %v, want only the login in use", kept)
@@ -350,11 +345,11 @@ func TestRevoke(t *testing.T) {
 		t.Errorf("the page of settings:\n%s", page.body)
 	}
 
-	wantEqual(t, "revoked", len(must(h.client.RevokeLogins(t.Context()))(t)), 2)
-	wantEqual(t, "left", len(must(h.client.Logins(t.Context()))(t)), 0)
-	wantEqual(t, "the file still has", len(must(openLogins(file, time.Now()))(t).list(time.Now())), 0)
+	equal(t, "revoked", len(must(h.client.RevokeLogins(t.Context()))(t)), 2)
+	equal(t, "left", len(must(h.client.Logins(t.Context()))(t)), 0)
+	equal(t, "the file still has", len(must(openLogins(file, time.Now()))(t).list(time.Now())), 0)
 	two.do(t, "GET", "/api/agents", "").wants(t, "all", 401, "token_required")
-	wantEqual(t, "the frame", h.browser().with("Cookie", three.cookie).do("GET", "/", "").status, 401)
+	equal(t, "the frame", h.browser().with("Cookie", three.cookie).do("GET", "/", "").status, 401)
 }
 
 func TestBrowserNames(t *testing.T) {
@@ -399,6 +394,6 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 	if f.header.Get("Content-Type") != "text/javascript; charset=utf-8" || f.header.Get("Etag") == "" {
 		t.Errorf("app.js: %v", f.header)
 	}
-	wantEqual(t, "app.js again", h.mainDoor().with("If-None-Match", f.header.Get("Etag")).do("GET", "/ui/static/app.js", "").status, http.StatusNotModified)
+	equal(t, "app.js again", h.mainDoor().with("If-None-Match", f.header.Get("Etag")).do("GET", "/ui/static/app.js", "").status, http.StatusNotModified)
 	h.mainDoor().do("GET", "/ui/static/..%2fdoc.go", "").wants(t, "a file beside", 404, "not_found")
 }

@@ -35,9 +35,7 @@ func (h *fixture) metrics() map[string]float64 {
 		h.t.Fatalf("metrics: %d %s %.200s", got.status, got.header.Get("Content-Type"), got.body)
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	if _, err := parser.TextToMetricFamilies(bytes.NewReader(got.body)); err != nil {
-		h.t.Errorf("metrics are malformed: %v", err)
-	}
+	must(parser.TextToMetricFamilies(bytes.NewReader(got.body)))(h.t)
 	series := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(got.body))
 	for lines.Scan() {
@@ -247,9 +245,7 @@ func TestMetricsOfWhoFallsBehind(t *testing.T) {
 	tmuxtest.Eventually(t, "the last is counted", func() bool { return testutil.ToFloat64(m.agentsEnded) >= n+1 })
 	stop()
 	<-done
-	if got := testutil.ToFloat64(m.agentsEnded); got != n+1 {
-		t.Errorf("%v events are counted of %d", got, n+1)
-	}
+	equal(t, "counted", testutil.ToFloat64(m.agentsEnded), n+1)
 }
 
 // TestMetricsWithoutDatabase: if the database does not answer, the server answers in time with the metrics that need none.

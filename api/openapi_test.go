@@ -158,7 +158,7 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 			continue
 		}
 		met[name] = true
-		var params []string
+		params := []string{}
 		for _, p := range operation.Parameters {
 			if p.Value.In == "query" {
 				params = append(params, p.Value.Name)
@@ -167,9 +167,7 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 		want := strings.Fields(r.params)
 		slices.Sort(want)
 		slices.Sort(params)
-		if !slices.Equal(params, want) {
-			t.Errorf("%s takes the parameters %q but is described with %q", name, want, params)
-		}
+		equal(t, "the described parameters of "+name, params, want)
 	}
 	for name := range described {
 		if !met[name] {

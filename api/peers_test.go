@@ -73,7 +73,7 @@ func TestPeersAreShown(t *testing.T) {
 	for i := range got.Personas {
 		got.Personas[i].Description = ""
 	}
-	wantEqual(t, "personas\n got", fmt.Sprint(got.Personas), fmt.Sprint(want))
+	equal(t, "personas\n got", fmt.Sprint(got.Personas), fmt.Sprint(want))
 }
 
 // TestPeersAreForAgentsAlone: a client of the main socket is not an agent, so it must not write as one.
@@ -157,7 +157,7 @@ func TestPeerMessageRefused(t *testing.T) {
 			t.Errorf("%s: sentence %q", row.what, err)
 		}
 	}
-	wantEqual(t, "events", len(must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged", "delivery_queued"}}))(t)), 0)
+	equal(t, "events", len(must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged", "delivery_queued"}}))(t)), 0)
 	for _, text := range []string{strings.Repeat("é", 4000), "two\n\n\tlines 👩‍🔧"} {
 		must(c.as("mine").SendToPeer(t.Context(), mine.ID, other, text))(t)
 	}

@@ -38,12 +38,10 @@ func TestPermissions(t *testing.T) {
 	if p := must(h.client.Permission(ctx, 2))(t); p.Whole || p.Digest != "d" {
 		t.Errorf("%+v", p)
 	}
-	for body, code := range map[string]string{
+	h.mainDoor().refuses("POST", "/api/permissions/1", 400, map[string]string{
 		`{}`: "bad_verdict", `{"verdict": "maybe", "digest": "d"}`: "bad_verdict", `{"verdict": "allow", "digest": "d", "sentence": "no"}`: "bad_sentence",
 		`{"verdict": 1}`: "invalid_field", `{"what": 1}`: "unknown_field",
-	} {
-		h.mainDoor().do("POST", "/api/permissions/1", body).wants(t, body, 400, code)
-	}
+	})
 	const allow = `{"verdict": "allow", "digest": "d"}`
 	h.mainDoor().do("POST", "/api/permissions/1", `{"verdict": "allow", "digest": "e"}`).wants(t, "another digest", 409, "permission_not_shown")
 	h.mainDoor().do("POST", "/api/permissions/2", allow).wants(t, "not shown as a whole", 409, "permission_not_shown")
@@ -85,9 +83,7 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	yes := `{"dialog": "` + d.ID + `", "choice": 2}`
-	for body, code := range map[string]string{`{"dialog": 1}`: "invalid_field", `{"what": 1}`: "unknown_field", `{"dialog": "` + d.ID + `", "choice": 3}`: "bad_choice"} {
-		h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), body).wants(t, body, 400, code)
-	}
+	h.mainDoor().refuses("POST", at("agents", a.ID, "/dialog"), 400, map[string]string{`{"dialog": 1}`: "invalid_field", `{"what": 1}`: "unknown_field", `{"dialog": "` + d.ID + `", "choice": 3}`: "bad_choice"})
 	h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), `{"dialog": "x", "choice": 2}`).wants(t, "another dialog", 409, "dialog_changed")
 	leave := h.asAgent()
 	h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), yes).wants(t, "from an agent's process", 403, "dialog_by_agent")
@@ -100,12 +96,10 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	if row := must(h.store.Agent(ctx, a.ID))(t); raw.status != 200 || row.Keys == nil || row.Keys.From != "token, from 127.0.0.1" || time.Since(row.Keys.Since) > time.Minute {
 		t.Errorf("%d %s: %+v", raw.status, raw.body, row.Keys)
 	}
-	for body, code := range map[string]string{
+	h.tcpDoor().refuses("POST", at("agents", a.ID, "/keys"), 400, map[string]string{
 		`{"keys": [{"text": "a", "key": "Enter"}]}`: "bad_keys", `{"keys": [{"key": "C-c"}]}`: "bad_keys", `{"keys": [{"key": "kill-server"}]}`: "bad_keys",
 		`{"keys": [{"text": "a\nb"}]}`: "bad_keys", `{"keys": [{}]}`: "bad_keys", `{"keys": "Enter"}`: "invalid_field",
-	} {
-		h.tcpDoor().do("POST", at("agents", a.ID, "/keys"), body).wants(t, body, 400, code)
-	}
+	})
 	h.tcpDoor().do("POST", at("agents", a.ID, "/keys"), `{"session": "another", "seq": 1, "keys": [{"text": "a"}]}`).wants(t, "another session", 409, "keys_off")
 	if typed := h.tmux.Inputs(a.Ref()); len(typed) > 0 {
 		t.Errorf("typed %+v", typed)
@@ -116,7 +110,7 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	for range 2 { // the page may send a batch again whose answer was lost
 		h.tcpDoor().ok("POST", at("agents", a.ID, "/keys"), batch)
 	}
-	wantEqual(t, "typed", len(h.tmux.Inputs(a.Ref())), 2)
+	equal(t, "typed", len(h.tmux.Inputs(a.Ref())), 2)
 	h.tcpDoor().ok("DELETE", at("agents", a.ID, "/keys"), `{"session": "`+taken.Session+`"}`)
 	must(h.client.ReloadSettings(ctx))(t)
 	h.tcpDoor().do("PUT", at("agents", a.ID, "/keys"), "").wants(t, "keys that the settings forbid", 403, "keys_forbidden")

@@ -107,9 +107,7 @@ func TestPipelineOnTheWire(t *testing.T) {
 	if list := must(h.client.Pipelines(ctx, ListOptions{}))(t); first.Input == "" || list[0].Steps[0].Input != "" {
 		t.Errorf("input %q, in the list %q: want it in the one and not in the other", first.Input, list[0].Steps[0].Input)
 	}
-	if string(output["metadata"]) != `{"what_was_done":"Mended."}` {
-		t.Errorf("metadata %s, want only what the message has", output["metadata"])
-	}
+	equal(t, "only the metadata of the message", string(output["metadata"]), `{"what_was_done":"Mended."}`)
 	if first.LatestHandoff == nil || first.LatestHandoff.ContentMD != "# What Was Done\n\nMended.\n" || *first.LatestHandoff.Metadata.WhatWasDone != "Mended." || second.LatestHandoff != nil {
 		t.Errorf("outputs: %+v, %+v", first.LatestHandoff, second.LatestHandoff)
 	}
@@ -189,7 +187,7 @@ func TestPipelineRefusals(t *testing.T) {
 		what := row.method + " " + row.path + " " + row.body
 		got := h.mainDoor().do(row.method, row.path, row.body)
 		got.wants(t, what, 400, row.code)
-		wantEqual(t, what, got.shape(t, what).Error, row.sentence)
+		equal(t, what, got.shape(t, what).Error, row.sentence)
 	}
 	unchanged(h, "what was refused", before)
 	decision := pipelines.Decision{Comment: "no"}
@@ -260,11 +258,11 @@ func TestDecisionAboutAnotherStep(t *testing.T) {
 		} {
 			got := h.mainDoor().do("POST", "/pipelines/"+id(run.ID)+verb, `{"step_id": `+value+`, "comment": "fine"}`)
 			got.wants(t, verb+" with "+value, want.status, want.code)
-			wantEqual(t, verb, got.shape(t, verb).Error, want.sentence)
+			equal(t, verb, got.shape(t, verb).Error, want.sentence)
 		}
 	}
 	unchanged(h, "decisions about another step", before)
-	wantEqual(t, "rejected", must(h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t).Status, daemon.PipelineFailed)
+	equal(t, "rejected", must(h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t).Status, daemon.PipelineFailed)
 	refused(h.client.ApprovePipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t, daemon.KindConflict, "not_waiting_for_approval", "")
 }
 
@@ -285,7 +283,7 @@ func TestDecisionAfterAStep(t *testing.T) {
 				continue // it would end the pipeline
 			}
 			body := strings.ReplaceAll(body, "%d", id(run.Steps[0].ID))
-			wantEqual(t, verb, h.mainDoor().do("POST", "/api/pipelines/"+id(run.ID)+verb, body).status, want)
+			equal(t, verb, h.mainDoor().do("POST", "/api/pipelines/"+id(run.ID)+verb, body).status, want)
 		}
 	}
 }
@@ -353,9 +351,7 @@ func TestTemplateOnTheWire(t *testing.T) {
 			},
 		},
 	} {
-		if got := must(json.Marshal(template(in)))(t); string(got) != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		equal(t, "a template", string(must(json.Marshal(template(in)))(t)), want)
 	}
 }
 

@@ -51,8 +51,7 @@ func (h *fixture) session(contain func(*exec.Cmd)) *session {
 func (s *session) says(event, id string, pid int) {
 	s.h.t.Helper()
 	body := fmt.Sprintf(`{"hook_event_name":"%s","session_id":"%s","cwd":"/","source":"startup","prompt":"x","transcript_path":"/t.jsonl"}`, event, id)
-	_, err := fmt.Fprintf(s.stdin, "echo '%s' | CLAUDE_PID=%d '%s' --socket '%s' %s\n", body, pid, must(os.Executable())(s.h.t), s.h.hook, event)
-	check(s.h.t, err)
+	must(fmt.Fprintf(s.stdin, "echo '%s' | CLAUDE_PID=%d '%s' --socket '%s' %s\n", body, pid, must(os.Executable())(s.h.t), s.h.hook, event))(s.h.t)
 	for {
 		line := must(s.lines.ReadString('\n'))(s.h.t)
 		if line == "done\n" {
@@ -91,14 +90,14 @@ func TestSenderIsRegistered(t *testing.T) {
 	}
 	mine.says("SessionStart", "mine", mine.pid())
 	other.says("SessionStart", "other", other.pid())
-	wantEqual(t, "registered", h.sessions(), "other mine")
+	equal(t, "registered", h.sessions(), "other mine")
 	told := 0
 	for _, e := range must(h.client.Audit(t.Context(), daemon.AuditFilter{}))(t) {
 		if e.Type == "hook_disbelieved" {
 			told++
 		}
 	}
-	wantEqual(t, "told", told, 2)
+	equal(t, "told", told, 2)
 }
 
 // TestSenderSpeaksForItself: the daemon believes a hook of an agent that a person started only if a child of that agent
@@ -112,9 +111,9 @@ func TestSenderSpeaksForItself(t *testing.T) {
 		return must(h.client.Agents(t.Context(), ListOptions{}))(t)[0].State
 	}
 	other.says("UserPromptSubmit", "mine", mine.pid())
-	wantEqual(t, "a stranger's hook made it", state(), daemon.Idle)
+	equal(t, "a stranger's hook made it", state(), daemon.Idle)
 	mine.says("UserPromptSubmit", "mine", mine.pid())
-	wantEqual(t, "its own hook left it", state(), daemon.Working)
+	equal(t, "its own hook left it", state(), daemon.Working)
 }
 
 // TestSenderIsTheProcessOfTheLaunch: a hook counts for a launched agent only with the secret of its launch, and only if the launch's own process
@@ -136,7 +135,7 @@ func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 			equal(t, event+" of "+what+" made it", got, daemon.Idle)
 		}
 	}
-	wantEqual(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)
+	equal(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)
 }
 
 // TestSenderInAContainer: a process in another PID namespace sends pids that mean other processes here.
@@ -147,7 +146,7 @@ func TestSenderInAContainer(t *testing.T) {
 		s.says("SessionStart", "contained", s.pid()) // its pid outside of the container
 		s.says("SessionStart", "contained", 1)       // its pid inside
 	}
-	wantEqual(t, "registered", h.sessions(), "")
+	equal(t, "registered", h.sessions(), "")
 }
 
 // TestTCPRegistersNobody: over TCP the daemon cannot know which process sends a hook, so it registers none.
@@ -157,7 +156,7 @@ func TestTCPRegistersNobody(t *testing.T) {
 	s := h.session(nil)
 	door := h.tcpDoor().with(agentPIDHeader, fmt.Sprint(s.pid())).with(hookKeyHeader, hooks.NewKey(time.Now()))
 	door.ok("POST", "/hooks/SessionStart", `{"session_id": "tcp", "cwd": "/"}`)
-	wantEqual(t, "registered", h.sessions(), "")
+	equal(t, "registered", h.sessions(), "")
 }
 
 // TestReplayedSessionStart: a hook from the spool registers the process that sent it, and not another process that has got
@@ -190,7 +189,7 @@ func TestReplayedSessionStart(t *testing.T) {
 		theirs := must(tmux.FindProcess(cmd.Process.Pid))(t)
 		replay("another-users", theirs.PID, theirs.Start, tmux.BootID())
 	}
-	wantEqual(t, "registered", h.sessions(), "")
+	equal(t, "registered", h.sessions(), "")
 	replay("itself", proc.PID, proc.Start, tmux.BootID())
-	wantEqual(t, "registered", h.sessions(), "itself")
+	equal(t, "registered", h.sessions(), "itself")
 }

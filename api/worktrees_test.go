@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/daemon/worktrees"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // keeper plays git: each tree has one commit, its merge conflicts, and it holds a file that is not committed unless clean is set.
@@ -54,13 +55,12 @@ func (h *fixture) over(t daemon.Worktree, err error) worktrees.TreeView {
 	if t.Task == nil {
 		h.t.Errorf("the answer has no task: %+v", t)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if v := must(h.client.Worktree(h.t.Context(), t.ID))(h.t); v.Task == nil {
-			return v
-		}
-	}
-	h.t.Fatalf("work tree %d is still busy", t.ID)
-	return worktrees.TreeView{}
+	var v worktrees.TreeView
+	tmuxtest.Eventually(h.t, "the task is over", func() bool {
+		v = must(h.client.Worktree(h.t.Context(), t.ID))(h.t)
+		return v.Task == nil
+	})
+	return v
 }
 
 // stood commits a standing tree whose agent has ended.
@@ -152,7 +152,7 @@ func TestWorktrees(t *testing.T) {
 			door.do(method, at("worktrees", 99, path), `{}`).wants(t, "no such tree", 404, "worktree_not_found")
 		}
 	}
-	wantEqual(t, "the page of no tree", door.do("GET", "/ui/worktrees/99/diff", "").status, 404)
+	equal(t, "the page of no tree", door.do("GET", "/ui/worktrees/99/diff", "").status, 404)
 }
 
 // TestWorktreeOfAPipeline: it can't be removed while its pipeline works, and nobody adopts one.

@@ -125,9 +125,7 @@ func TestPersonaOfManyAgents(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		h.agent(nil)
 		_, text := drawn(t, must(h.Persona(t.Context(), slug))(t))
-		if got, want := strings.Count(text, `data-open="hand-off"`), n%5; got != want {
-			t.Errorf("%d agents: %d buttons, want %d", n, got, want)
-		}
+		equal(t, fmt.Sprintf("buttons of %d agents", n), strings.Count(text, `data-open="hand-off"`), n%5)
 	}
 }
 

@@ -127,11 +127,7 @@ func TestDocumentPages(t *testing.T) {
 		"context":  func() (*Page, error) { return h.Context(t.Context(), o.ID) },
 	} {
 		_, body := drawn(t, must(draw())(t))
-		for _, want := range []string{fmt.Sprintf(`href="/api/handoffs/%d/%s" data-save download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind]} {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s: no %s in %s", kind, want, body)
-			}
-		}
+		holds(t, kind, body, fmt.Sprintf(`href="/api/handoffs/%d/%s" data-save download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind])
 	}
 	var told *daemon.Error
 	open := h.handoff(h.agent(nil), nil, daemon.Instructing)
@@ -165,14 +161,10 @@ func TestHandoffPageShowsHeirs(t *testing.T) {
 	wantText(t, doc, "heir-2", "dev-eve-1", "not started")
 	wantText(t, doc, "main", "the agent lives on")
 	for _, b := range []*daemon.Agent{one, two} {
-		if watch := fmt.Sprintf("agent:%d", b.ID); !strings.Contains(page.Watch, watch) {
-			t.Errorf("the page does not follow %s: %s", watch, page.Watch)
-		}
+		holds(t, "what the page follows", page.Watch, fmt.Sprintf("agent:%d", b.ID))
 	}
 	for _, field := range []string{"to", "runtime", "model", "permission_mode", "keep"} {
-		if !strings.Contains(body, `name="`+field+`"`) {
-			t.Errorf("the form has no field %s", field)
-		}
+		holds(t, "the form", body, `name="`+field+`"`)
 	}
 	doc, _ = drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	for _, b := range []*daemon.Agent{one, two} {

@@ -77,15 +77,11 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 	}
 	for _, ids := range [][]int64{{first.ID, mute.ID, other.ID}, {second.ID}} {
 		body, _ := json.Marshal(map[string][]int64{"ids": ids})
-		if n := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/dismiss" data-body="%s"`, html.EscapeString(string(body)))); n != 1 {
-			t.Errorf("%d buttons dismiss agents %d, want 1", n, ids)
-		}
+		equal(t, fmt.Sprintf("buttons that dismiss agents %d", ids), strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/dismiss" data-body="%s"`, html.EscapeString(string(body)))), 1)
 	}
 	for _, a := range []*daemon.Agent{first, second, mute, other} {
 		offered := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/%d/resume"`, a.ID))
-		if want := map[bool]int{true: 1}[a == first || a == second]; offered != want {
-			t.Errorf("agent %d has %d buttons, want %d", a.ID, offered, want)
-		}
+		equal(t, fmt.Sprintf("buttons of agent %d", a.ID), offered, map[bool]int{true: 1}[a == first || a == second])
 		equal(t, fmt.Sprint("agent ", a.ID, " is listed with those of the server"), find(doc, fmt.Sprint("died-", a.ID)) != nil, a != second)
 	}
 }
@@ -106,9 +102,7 @@ func TestBrowserCountsAges(t *testing.T) {
 		return ""
 	}
 	for _, s := range []int64{0, 59, 119, 120, 7199, 7200, 172_799, 172_800, 1 << 30} {
-		if got, want := inBrowser(s), words.Age(time.Duration(s)*time.Second); got != want {
-			t.Errorf("%d seconds: the browser says %q, the server %q", s, got, want)
-		}
+		equal(t, fmt.Sprintf("%d seconds, in the browser and on the server", s), inBrowser(s), words.Age(time.Duration(s)*time.Second))
 	}
 }
 
@@ -145,9 +139,7 @@ func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 	page := must(h.Home(t.Context()))(t)
 	drawn(t, page)
 	equal(t, "handoffs were read … times, want once those that are open and once those that have failed", store.handoffs, 2)
-	if needs := ids(page.Data.(*home).Needs); !slices.Equal(needs, failed) {
-		t.Errorf("agents %d need somebody, want %d", needs, failed)
-	}
+	equal(t, "agents that need somebody", ids(page.Data.(*home).Needs), failed)
 }
 
 // TestPagesAgreeOnWhoNeedsAPerson: the first page, the page of an agent, that of its successor and that of their handoff

@@ -63,20 +63,7 @@ type silent struct{}
 func (silent) Notify(context.Context, tell.Notification) (string, error) { return "nowhere", nil }
 
 // must returns a function that unwraps a call's result or fails the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
 
 func (h *pages) commit(c *daemon.Change) {
 	h.t.Helper()
@@ -222,11 +209,7 @@ func wantText(t *testing.T, n *html.Node, id string, want ...string) {
 		t.Errorf("there is no #%s", id)
 		return
 	}
-	for _, w := range want {
-		if got := textIn(part); !strings.Contains(got, w) {
-			t.Errorf("#%s says %q, not %q", id, got, w)
-		}
-	}
+	holds(t, "#"+id, textIn(part), want...)
 }
 
 // TestNoTemplateHidesAnother: of two templates with one name the later file wins, and the pages with the other one break.
@@ -236,9 +219,7 @@ func TestNoTemplateHidesAnother(t *testing.T) {
 	from := map[string]string{}
 	for _, file := range must(fs.Glob(files, "html/*.html"))(t) {
 		for _, m := range define.FindAllStringSubmatch(string(must(fs.ReadFile(files, file))(t)), -1) {
-			if was := from[m[1]]; was != "" {
-				t.Errorf("template %q is in %s and in %s", m[1], was, file)
-			}
+			equal(t, fmt.Sprintf("another file with template %q", m[1]), from[m[1]], "")
 			from[m[1]] = file
 		}
 	}
@@ -247,4 +228,4 @@ func TestNoTemplateHidesAnother(t *testing.T) {
 	}
 }
 
-var equal = wardentest.Equal
+var check, equal, holds = wardentest.Must, wardentest.Equal, wardentest.Holds

@@ -50,11 +50,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 	n, text := drawn(t, must(h.Agent(t.Context(), second.ID, pictures.Day))(t))
 	wantText(t, n, "timeline", fmt.Sprintf("con · agents %d → %d", first.ID, second.ID),
 		"gen 1", "gen 2", "working", "waiting 1 min", "limited 1 min", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
-	for _, want := range []string{`points="0,75 100,25 500,25"`, `aria-label="Timeline: 2 agents, 1 turn, working for `, `d="M3.33 0h1.67v1H3.33zM6.67 0h1.67v1H6.67z`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not have %s", want)
-		}
-	}
+	holds(t, "the page", text, `points="0,75 100,25 500,25"`, `aria-label="Timeline: 2 agents, 1 turn, working for `, `d="M3.33 0h1.67v1H3.33zM6.67 0h1.67v1H6.67z`)
 	n, _ = drawn(t, must(h.Agent(t.Context(), beside.ID, pictures.Week))(t))
 	if got := textIn(find(n, "timeline")); strings.Contains(got, fmt.Sprintf("agent %d", first.ID)) || strings.Contains(got, "context window") {
 		t.Errorf("the timeline of another line: %s", got)
@@ -100,9 +96,7 @@ func TestRowsHaveTheirNames(t *testing.T) {
 	t.Parallel()
 	style := string(Files()["style.css"].Body)
 	for _, high := range []int{(&timeline{Plot: trackPlot}).RowHeight(), (&timeline{}).RowHeight()} {
-		if want := fmt.Sprintf(".high-%d > li { height: %[1]dpx; }", high); !strings.Contains(style, want) {
-			t.Errorf("style.css lacks %s", want)
-		}
+		holds(t, "style.css", style, fmt.Sprintf(".high-%d > li { height: %[1]dpx; }", high))
 	}
 }
 

@@ -97,8 +97,6 @@ func TestUndecidedStepOffersItsWays(t *testing.T) {
 				t.Errorf("%s: buttons do %q, want %s among them", name, calls(doc), want)
 			}
 		}
-		if !strings.Contains(text, "not clear what step 1 (developer) means under Verdict") {
-			t.Errorf("%s does not say what is unclear", name)
-		}
+		holds(t, name+" says what is unclear", text, "not clear what step 1 (developer) means under Verdict")
 	}
 }
