@@ -44,7 +44,7 @@ func TestMouse(t *testing.T) {
 	m.Update(tea.MouseWheelMsg{X: 9, Y: 9, Button: tea.MouseWheelDown})
 	m.Update(tea.MouseWheelMsg{X: 9, Y: 9, Button: tea.MouseWheelDown})
 	m.Update(tea.MouseWheelMsg{X: 9, Y: 9, Button: tea.MouseWheelUp})
-	wantEqual(t, "the wheel moves to", m.row().id, 32)
+	equal(t, "the wheel moves to", m.row().id, 32)
 	for _, y := range []int{0, 1, m.h - 2, m.h - 9} { // title, head, status, panel
 		if clickAt(m, 9, y); m.row().id != 32 {
 			t.Errorf("a click on line %d selects %s", y, m.row())
@@ -64,7 +64,7 @@ func TestMouse(t *testing.T) {
 		t.Fatal("a click on ? shows no help")
 	}
 	m.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	wantEqual(t, "the wheel scrolls to", m.scroll, 3)
+	equal(t, "the wheel scrolls to", m.scroll, 3)
 }
 
 // A click in the preview never selects the row beside it, and a double click attaches.
