@@ -35,7 +35,7 @@ func TestAudit(t *testing.T) {
 		"3 2":   {Since: noon.Add(time.Hour).In(time.FixedZone("", 3600)), Limit: 2, Before: 4},
 		"":      {Persona: "nobody-1"},
 	} {
-		equal(t, fmt.Sprintf("%+v", f), ids(must(h.client.Audit(t.Context(), f))(t)), want)
+		equal(t, fmt.Sprintf("%+v", f), ids(value(h.client.Audit(t.Context(), f))(t)), want)
 	}
 	d := h.mainDoor()
 	for query, code := range map[string]string{
@@ -65,17 +65,17 @@ func TestAuditExport(t *testing.T) {
 		t.Errorf("Content-Disposition: %s", name)
 	}
 	var events []event.Event
-	check(t, json.Unmarshal(answer.body, &events))
+	must(t, json.Unmarshal(answer.body, &events))
 	if len(events) != all || events[0].ID != all || events[all-1].ID != 1 {
 		t.Errorf("%d events", len(events))
 	}
 	var b bytes.Buffer
-	check(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "h1"}, "md", &b))
+	must(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "h1"}, "md", &b))
 	if n := strings.Count(b.String(), "\n## 2026-03-0"); n != 2 || !strings.HasSuffix(b.String(), fmt.Sprintf("\n\n%d events\n", all)) {
 		t.Errorf("%d days in %.600s", n, &b)
 	}
 	b.Reset()
-	check(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "nowhere"}, "json", &b))
+	must(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "nowhere"}, "json", &b))
 	equal(t, "none", b.String(), "[\n]\n")
 	err := h.client.ExportAudit(t.Context(), daemon.AuditFilter{AgentID: -1}, "md", &b)
 	wantError(t, err, daemon.KindInvalid, "invalid_id", "")
@@ -94,13 +94,13 @@ func TestAuditMarkdownIsText(t *testing.T) {
 	b := m.head(daemon.AuditFilter{Text: hostile[0], Host: hostile[2]}, time.Now())
 	var page []event.Event
 	for i, text := range hostile {
-		payload := must(json.Marshal(map[string]string{"message": text + " end"}))(t)
+		payload := value(json.Marshal(map[string]string{"message": text + " end"}))(t)
 		page = append(page, event.Event{ID: int64(i + 1), Type: "agent_waiting", Host: hostile[0], Payload: payload})
 	}
-	b = append(b, must(m.events(page))(t)...)
+	b = append(b, value(m.events(page))(t)...)
 	b = append(b, m.end()...)
 	var html bytes.Buffer
-	check(t, goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Convert(b, &html))
+	must(t, goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Convert(b, &html))
 	for _, tag := range regexp.MustCompile(`<[^>]*>`).FindAllString(html.String(), -1) {
 		if name := strings.Trim(tag, "</>"); !strings.Contains(" h1 h2 p ul li table thead tbody tr th td ", " "+name+" ") {
 			t.Errorf("the report has %s", tag)

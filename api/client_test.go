@@ -24,11 +24,11 @@ func TestClientWithoutDaemon(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	stale := filepath.Join(dir, "stale.sock")
-	l := must(ListenUnix(stale))(t)
+	l := value(ListenUnix(stale))(t)
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	check(t, l.Close())
-	free := must(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
-	check(t, free.Close())
+	must(t, l.Close())
+	free := value(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
+	must(t, free.Close())
 	for what, client := range map[string]*Client{
 		"no socket":      NewClient(filepath.Join(dir, "none.sock")),
 		"stale socket":   NewClient(stale),
@@ -73,7 +73,7 @@ func TestTCPClient(t *testing.T) {
 	h := build(t, nil)
 	client := NewTCPClient("http://"+h.tcp, h.token)
 	defer client.Close()
-	equal(t, "health", must(client.Health(t.Context()))(t).Status, "ok")
+	equal(t, "health", value(client.Health(t.Context()))(t).Status, "ok")
 	h.events(1, "agent_idle", nil)
 	wantErr(t, "follow", client.Follow(t.Context(), 0, nil, func(e event.Event) error { return errEnough }), errEnough)
 	stranger := NewTCPClient("http://"+h.tcp, "x")
@@ -132,15 +132,15 @@ func TestFollowSurvivesARestart(t *testing.T) {
 	h.events(1, "agent_working", nil)
 	h.events(1, "agent_idle", nil)
 	equal(t, "first event", <-first, 2)
-	check(t, h.quit())
+	must(t, h.quit())
 	h.events(1, "agent_idle", nil) // while no server runs
 
 	next := New(h.server.Config)
 	serving, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
+	ls := Listeners{Main: value(ListenUnix(h.main))(t), Hook: value(ListenUnix(h.hook))(t)}
 	go func() { served <- next.Serve(serving, ls) }()
-	defer func() { stop(); check(t, <-served) }()
+	defer func() { stop(); must(t, <-served) }()
 	equal(t, "event of the time between", <-first, 3)
 
 	// Follow ends with its context, even while it waits for a daemon.
@@ -155,8 +155,8 @@ func TestServeTellsWhichListenerFailed(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	s := New(Config{House: house.New(engine.Config{Store: memory.New()})}) // whose log the server follows
-	ls := Listeners{Main: must(ListenUnix(filepath.Join(dir, "a")))(t), Hook: must(ListenUnix(filepath.Join(dir, "b")))(t)}
-	check(t, ls.Hook.Close())
+	ls := Listeners{Main: value(ListenUnix(filepath.Join(dir, "a")))(t), Hook: value(ListenUnix(filepath.Join(dir, "b")))(t)}
+	must(t, ls.Hook.Close())
 	wantErr(t, "Serve", s.Serve(t.Context(), ls), net.ErrClosed, filepath.Join(dir, "b"))
 	failed(os.Stat(filepath.Join(dir, "a")))(t, "the other socket is left", os.ErrNotExist)
 }

@@ -43,7 +43,7 @@ type stream struct {
 func (d door) open(query string) *stream {
 	d.h.t.Helper()
 	ctx, cancel := context.WithCancel(d.h.t.Context())
-	r := must(http.NewRequestWithContext(ctx, "GET", d.base+"/api/events"+query, nil))(d.h.t)
+	r := value(http.NewRequestWithContext(ctx, "GET", d.base+"/api/events"+query, nil))(d.h.t)
 	for name := range d.header {
 		r.Header.Set(name, d.header.Get(name))
 	}
@@ -95,7 +95,7 @@ func (s *stream) events(n int) []event.Event {
 			continue
 		}
 		var e event.Event
-		check(s.t, json.Unmarshal([]byte(b.data), &e))
+		must(s.t, json.Unmarshal([]byte(b.data), &e))
 		if strconv.FormatInt(e.ID, 10) != b.id || string(e.Type) != b.event {
 			s.t.Errorf("id %q and event %q around %s", b.id, b.event, b.data)
 		}
@@ -260,9 +260,9 @@ func TestFeedWithoutGaps(t *testing.T) {
 func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.writeTimeout = 3 * time.Second }) // long enough for the other reader on a busy machine
-	stalled := must(net.Dial("unix", h.main))(t)
+	stalled := value(net.Dial("unix", h.main))(t)
 	defer stalled.Close()
-	must(io.WriteString(stalled, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
+	value(io.WriteString(stalled, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 	tmuxtest.Eventually(t, "the reader that will not read has come", func() bool { return h.server.subscribers.Load() == 1 })
 
 	const batches, each = 5, 20
@@ -303,7 +303,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 		streams = append(streams, h.mainDoor().open(""), h.tcpDoor().open(""))
 	}
 	begun := time.Now()
-	check(t, h.quit())
+	must(t, h.quit())
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("the shutdown took %v with streams open", took)
 	}
@@ -403,8 +403,8 @@ func pruned(t *testing.T) *fixture {
 	h.commit(&daemon.Change{Events: []*event.Event{
 		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},
 	}})
-	must(h.house.History.Prune(t.Context()))(t) // 4: log_pruned
-	must(h.house.History.Prune(t.Context()))(t)
+	value(h.house.History.Prune(t.Context()))(t) // 4: log_pruned
+	value(h.house.History.Prune(t.Context()))(t)
 	return h
 }
 

@@ -16,7 +16,7 @@ func TestGuardOfTCP(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	_, port, err := net.SplitHostPort(h.tcp)
-	check(t, err)
+	must(t, err)
 	for _, row := range []struct {
 		what, name, value string
 		status            int
@@ -79,13 +79,13 @@ func TestNamesOfTheOperator(t *testing.T) {
 	d.with("Origin", "https://desk.tailnet.ts.net").ok("GET", "/api/agents", "")
 	d.with("Origin", "https://evil.example").do("GET", "/api/agents", "").wants(t, "foreign origin", 403, "foreign_origin")
 	d.with("Authorization", "").do("GET", "/api/agents", "").wants(t, "no token", 401, "token_required")
-	link := must(h.client.DashboardLink(t.Context()))(t)
+	link := value(h.client.DashboardLink(t.Context()))(t)
 	local, key, _ := strings.Cut(link.URL, "/login?")
 	if link.PublicURL == nil || *link.PublicURL != "https://desk.tailnet.ts.net/login?"+key || local != "http://"+h.tcp {
 		t.Errorf("link %+v", link)
 	}
 	for host, secure := range map[string]bool{"desk.tailnet.ts.net": true, "127.0.0.1": false} {
-		link := must(h.client.DashboardLink(t.Context()))(t)
+		link := value(h.client.DashboardLink(t.Context()))(t)
 		_, path, _ := strings.Cut(link.URL, h.tcp)
 		got := h.tcpDoor().with("Authorization", "").with("Host", host).do("GET", path, "")
 		if cookie := got.header.Get("Set-Cookie"); got.status != 200 || cookie == "" || strings.Contains(cookie, "Secure") != secure {

@@ -39,7 +39,7 @@ func everyRoute(h *fixture, do func(r route, path string)) {
 // unchanged checks that bad input to a route did not make the daemon type or store anything.
 func unchanged(h *fixture, what string, before int64) {
 	h.t.Helper()
-	equal(h.t, what+" added an event to the log", must(h.store.LastEventID(h.t.Context()))(h.t), before)
+	equal(h.t, what+" added an event to the log", value(h.store.LastEventID(h.t.Context()))(h.t), before)
 }
 
 func TestBadIDs(t *testing.T) {
@@ -83,7 +83,7 @@ func TestBadParameters(t *testing.T) {
 	before := int64(-1)
 	everyRoute(h, func(r route, path string) {
 		if before < 0 {
-			before = must(h.store.LastEventID(t.Context()))(t)
+			before = value(h.store.LastEventID(t.Context()))(t)
 		}
 		bad := map[string]string{
 			"?nonsense=1": "unknown_parameter", "?Limit=1": "unknown_parameter", "?=": "unknown_parameter",
@@ -136,7 +136,7 @@ func TestBadBodies(t *testing.T) {
 	before := int64(-1)
 	everyRoute(h, func(r route, path string) {
 		if before < 0 {
-			before = must(h.store.LastEventID(t.Context()))(t)
+			before = value(h.store.LastEventID(t.Context()))(t)
 		}
 		if r.method == "GET" || strings.HasPrefix(r.path, "/hooks/") {
 			return

@@ -13,20 +13,20 @@ import (
 func TestListenUnix(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(shortDir(t), "a.sock")
-	first := must(ListenUnix(path))(t)
-	equal(t, "mode", must(os.Stat(path))(t).Mode().Perm(), 0o600)
+	first := value(ListenUnix(path))(t)
+	equal(t, "mode", value(os.Stat(path))(t).Mode().Perm(), 0o600)
 	failed(ListenUnix(path))(t, "second listener", ErrServed)
 	if conn, err := net.Dial("unix", path); err != nil {
 		t.Errorf("after a second attempt: %v", err)
 	} else {
-		check(t, conn.Close())
+		must(t, conn.Close())
 	}
 
 	// A killed daemon leaves a socket that nobody serves.
 	first.(*net.UnixListener).SetUnlinkOnClose(false)
-	check(t, first.Close())
-	again := must(ListenUnix(path))(t)
-	check(t, again.Close())
+	must(t, first.Close())
+	again := value(ListenUnix(path))(t)
+	must(t, again.Close())
 	failed(os.Stat(path))(t, "after Close the socket is still there", os.ErrNotExist)
 }
 
@@ -34,20 +34,20 @@ func TestListenUnixLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	file := filepath.Join(dir, "file")
-	check(t, os.WriteFile(file, []byte("precious"), 0o600))
+	must(t, os.WriteFile(file, []byte("precious"), 0o600))
 	link := filepath.Join(dir, "link")
-	check(t, os.Symlink(file, link))
+	must(t, os.Symlink(file, link))
 	for _, path := range []string{file, link, dir} {
 		failed(ListenUnix(path))(t, path, "move it away")
 	}
-	equal(t, "the file now holds", string(must(os.ReadFile(file))(t)), "precious")
+	equal(t, "the file now holds", string(value(os.ReadFile(file))(t)), "precious")
 }
 
 func TestListenUnixLongPath(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	fits := filepath.Join(dir, strings.Repeat("x", maxSocketPath()-len(dir)-1))
-	check(t, must(ListenUnix(fits))(t).Close())
+	must(t, value(ListenUnix(fits))(t).Close())
 	failed(ListenUnix(fits+"x"))(t, "one byte too long", "shorter data directory")
 }
 
@@ -62,7 +62,7 @@ func TestListenTCP(t *testing.T) {
 		if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
 			t.Errorf("%s listens on %s", addr, ip)
 		}
-		check(t, l.Close())
+		must(t, l.Close())
 	}
 	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:192.0.2.1]:0"} {
 		failed(ListenTCP(t.Context(), addr, false))(t, addr, PublicFlag)
@@ -70,10 +70,10 @@ func TestListenTCP(t *testing.T) {
 	for _, addr := range []string{"", "7433", "127.0.0.1", "::1"} {
 		failed(ListenTCP(t.Context(), addr, true))(t, addr, "host:port")
 	}
-	l := must(ListenTCP(t.Context(), "0.0.0.0:0", true))(t)
+	l := value(ListenTCP(t.Context(), "0.0.0.0:0", true))(t)
 	defer l.Close()
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	check(t, err)
+	must(t, err)
 	failed(ListenTCP(t.Context(), "127.0.0.1:"+port, false))(t, "taken port", "in use")
 }
 

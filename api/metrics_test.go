@@ -35,7 +35,7 @@ func (h *fixture) metrics() map[string]float64 {
 		h.t.Fatalf("metrics: %d %s %.200s", got.status, got.header.Get("Content-Type"), got.body)
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	must(parser.TextToMetricFamilies(bytes.NewReader(got.body)))(h.t)
+	value(parser.TextToMetricFamilies(bytes.NewReader(got.body)))(h.t)
 	series := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(got.body))
 	for lines.Scan() {
@@ -83,12 +83,12 @@ func TestMetricsAreClean(t *testing.T) {
 		}
 	})
 	h.mainDoor().with(hookKeyHeader, "k").do("POST", "/hooks/Stop", "{}")
-	problems := must(testutil.GatherAndLint(h.server.meter.registry))(t)
+	problems := value(testutil.GatherAndLint(h.server.meter.registry))(t)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	explained := string(must(os.ReadFile("../docs/operating.md"))(t))
-	for _, family := range must(h.server.meter.registry.Gather())(t) {
+	explained := string(value(os.ReadFile("../docs/operating.md"))(t))
+	for _, family := range value(h.server.meter.registry.Gather())(t) {
 		if name, ours := strings.CutPrefix(family.GetName(), "understudy_"); ours && !strings.Contains(explained, "`"+name+"`") {
 			t.Errorf("docs/operating.md: add %s to the table of metrics", name)
 		}
@@ -124,7 +124,7 @@ func TestMetricsAreClean(t *testing.T) {
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { // events from before the daemon's start are not counted
-		check(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{eventOf("agent_ended", "here", "{}")}}))
+		must(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{eventOf("agent_ended", "here", "{}")}}))
 	})
 	h.agent(func(a *daemon.Agent) { a.StateAt = time.Now() })
 	h.agent(away)

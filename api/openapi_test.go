@@ -57,7 +57,7 @@ var described = sync.OnceValues(func() (*spec, error) {
 // loadSpec returns the description, which all tests share. No test changes it.
 func loadSpec(t testing.TB) *spec {
 	t.Helper()
-	return must(described())(t)
+	return value(described())(t)
 }
 
 // checkedTransport checks each answer, and each accepted request, against the description.

@@ -10,7 +10,7 @@ import (
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	list := must(h.client.Runtimes(t.Context()))(t)
+	list := value(h.client.Runtimes(t.Context()))(t)
 	if len(list) < len(catalog.All()) {
 		t.Fatalf("%d runtimes, want at least %d", len(list), len(catalog.All()))
 	}

@@ -20,12 +20,3 @@ func TestCheckVersion(t *testing.T) {
 		}
 	}
 }
-
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	for _, event := range Events {
-		if !Known(event) {
-			t.Errorf("%s is not in the list of names", event)
-		}
-	}
-}

@@ -47,7 +47,7 @@ func TestHomeOfTheEnded(t *testing.T) {
 	followed := end(time.Hour, "other", false)
 	h.agent(func(a *daemon.Agent) { a.PreviousAgentID = &followed.ID })
 
-	page := must(h.Home(t.Context()))(t)
+	page := value(h.Home(t.Context()))(t)
 	drawn(t, page)
 	got := page.Data.(*home)
 	equal(t, "in need", ids(got.Needs), []int64{died.ID})
@@ -70,7 +70,7 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 	}
 	first, mute := die(func(*daemon.Agent) {}), die(func(a *daemon.Agent) { a.Note = "its session has no conversation" })
 	other, second := die(func(a *daemon.Agent) { a.Host = "elsewhere" }), die(func(a *daemon.Agent) { a.EndCause = "" })
-	doc, text := drawn(t, must(h.Home(t.Context()))(t))
+	doc, text := drawn(t, value(h.Home(t.Context()))(t))
 	all := find(doc, "resume-all")
 	if all == nil || attribute(all, "data-body") != fmt.Sprintf(`{"ids":[%d,%d]}`, first.ID, second.ID) {
 		t.Fatalf("the button for all sends %q, want agents %d and %d", attribute(all, "data-body"), first.ID, second.ID)
@@ -89,7 +89,7 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 // TestBrowserCountsAges: the page gives app.js the units in which Go counts ages.
 func TestBrowserCountsAges(t *testing.T) {
 	t.Parallel()
-	doc, _ := drawn(t, must(build(t).Home(t.Context()))(t))
+	doc, _ := drawn(t, value(build(t).Home(t.Context()))(t))
 	body := find(doc, "main").Parent
 	inBrowser := func(s int64) string {
 		for unit := range strings.SplitSeq(attribute(body, "data-ages"), ",") {
@@ -136,7 +136,7 @@ func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 	}
 	store := &asked{Store: h.Daemon.Store}
 	h.Daemon.Store = store
-	page := must(h.Home(t.Context()))(t)
+	page := value(h.Home(t.Context()))(t)
 	drawn(t, page)
 	equal(t, "handoffs were read … times, want once those that are open and once those that have failed", store.handoffs, 2)
 	equal(t, "agents that need somebody", ids(page.Data.(*home).Needs), failed)
@@ -159,12 +159,12 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, pictures.Day) },
 		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
 	} {
-		page := must(draw())(t)
+		page := value(draw())(t)
 		doc, _ := drawn(t, page)
 		equal(t, what+": … need somebody", page.Needs, 1)
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
-	page := must(h.Agent(t.Context(), outgoing.ID, pictures.Day))(t)
+	page := value(h.Agent(t.Context(), outgoing.ID, pictures.Day))(t)
 	drawn(t, page)
 	equal(t, "an agent whose successor is there needs somebody", page.Needs, 0)
 }

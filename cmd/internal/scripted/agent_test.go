@@ -56,13 +56,6 @@ func TestTurn(t *testing.T) {
 
 func itoa(n int) string { text, _ := json.Marshal(n); return string(text) }
 
-func TestPositionalPromptComesAfterSessionStart(t *testing.T) {
-	t.Parallel()
-	r := ready(t, "", "first prompt")
-	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	equal(t, "prompt", log[1].field("prompt"), "first prompt")
-}
-
 func TestStopBlock(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
