@@ -42,9 +42,7 @@ func TestDialogScreen(t *testing.T) {
 	if cmd := pressed(m, "9", "2"); cmd != nil || m.dialog.choice != 2 || m.screen != dialogScreen {
 		t.Errorf("selected %d", m.dialog.choice)
 	}
-	if got := m.bare(); !strings.Contains(got, "Enter takes 2, ‹Yes, and switch to auto mode›") {
-		t.Errorf("%s", got)
-	}
+	wantShown(t, m, "Enter takes 2, ‹Yes, and switch to auto mode›")
 	if cmd := pressed(m, "enter"); cmd == nil || m.screen != listScreen || m.said != "answering the dialog of agent 7…" {
 		t.Errorf("Enter: %q", m.said)
 	}

@@ -280,9 +280,7 @@ func TestStale(t *testing.T) {
 	m.Update(tickMsg(noon.Add(time.Second)))
 	for _, columns := range []int{120, 40} {
 		m.w = columns
-		if first := m.screenLines()[0]; !strings.Contains(first, "stale since 12:03:04, reconnecting") {
-			t.Errorf("at %d columns the title is %q", columns, first)
-		}
+		holds(t, fmt.Sprintf("the title at %d columns", columns), m.screenLines()[0], "stale since 12:03:04, reconnecting")
 	}
 	wantShown(t, m, "does not answer", "agent-1")
 	m.Update(freshMsg{at: noon.Add(time.Minute)})
