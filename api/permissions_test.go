@@ -83,7 +83,9 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	yes := `{"dialog": "` + d.ID + `", "choice": 2}`
-	h.mainDoor().refuses("POST", at("agents", a.ID, "/dialog"), 400, map[string]string{`{"dialog": 1}`: "invalid_field", `{"what": 1}`: "unknown_field", `{"dialog": "` + d.ID + `", "choice": 3}`: "bad_choice"})
+	h.mainDoor().refuses("POST", at("agents", a.ID, "/dialog"), 400, map[string]string{
+		`{"dialog": 1}`: "invalid_field", `{"what": 1}`: "unknown_field", `{"dialog": "` + d.ID + `", "choice": 3}`: "bad_choice",
+	})
 	h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), `{"dialog": "x", "choice": 2}`).wants(t, "another dialog", 409, "dialog_changed")
 	leave := h.asAgent()
 	h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), yes).wants(t, "from an agent's process", 403, "dialog_by_agent")
