@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // This file holds the rules about the tree that no compiler checks. They are read off the source,
@@ -185,11 +187,7 @@ func (s *source) line(p token.Pos) string {
 // sources are the Go files of the module. They and what they are made of are read once, for all tests.
 func sources(t *testing.T) []*source {
 	t.Helper()
-	out, err := parsed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return wardentest.Value(parsed())(t)
 }
 
 var parsed = sync.OnceValues(func() ([]*source, error) {
@@ -219,11 +217,7 @@ var parsed = sync.OnceValues(func() ([]*source, error) {
 // files are the tree's, but for what git and .gitignore keep out of it.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	out, err := tree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return wardentest.Value(tree())(t)
 }
 
 var tree = sync.OnceValues(func() (map[string][]byte, error) {
@@ -521,10 +515,7 @@ var aHome = regexp.MustCompile(`(/home/|/Users/)[A-Za-z0-9_.-]+/`)
 // TestNoMachinePaths finds paths that exist on one machine only.
 func TestNoMachinePaths(t *testing.T) {
 	t.Parallel()
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := wardentest.Value(os.Getwd())(t)
 	deep := strings.Count(root, "/") > 1 // a clone in /data or /src says nothing
 	for name, text := range files(t) {
 		for i, line := range bytes.Split(text, []byte("\n")) {

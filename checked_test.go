@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // layers are the folders whose packages are type-checked, with those that they import.
@@ -69,11 +71,7 @@ func (p *program) check(known packages, dir string) {
 // programOf fails where the packages can't be read any more.
 func programOf(t *testing.T) *program {
 	t.Helper()
-	p, err := checked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return wardentest.Value(checked())(t)
 }
 
 // packages are an importer of those that were checked already.

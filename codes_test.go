@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/views"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // coded are the packages that give errors and failures their codes, and events their types.
@@ -99,10 +100,7 @@ func wordType(t types.Type) string {
 // vocabularyOf fails where the words can't be found any more.
 func vocabularyOf(t *testing.T) vocabulary {
 	t.Helper()
-	v, err := words()
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := wardentest.Value(words())(t)
 	if len(v.codes) < 100 || len(v.events) < 60 || len(v.document) < 5 {
 		t.Fatalf("only %d codes, %d types of events and %d codes of documents were found: adapt this test", len(v.codes), len(v.events), len(v.document))
 	}

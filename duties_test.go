@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documents anew")
@@ -38,19 +39,14 @@ func TestDuties(t *testing.T) {
 func generated(t *testing.T, path, part, command, want string) {
 	t.Helper()
 	begin, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->\n"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := wardentest.Value(os.ReadFile(path))(t)
 	before, rest, begins := strings.Cut(string(text), begin)
 	was, after, ends := strings.Cut(rest, end)
 	switch {
 	case !begins || !ends:
 		t.Fatalf("%s has no part %s", path, part)
 	case *update:
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 	case was != want:
 		t.Errorf("the %s in %s are not those of the code: run %s", part, path, command)
 	}

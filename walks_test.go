@@ -2,6 +2,7 @@ package understudy_test
 
 import (
 	"go/ast"
+	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,26 +87,6 @@ func declared(t *testing.T, file string) (names, mentioned []string) {
 	return names, mentioned
 }
 
-// paren returns the type of a method expression such as (*handoffRun).verify.
-func paren(x *ast.SelectorExpr) (of string, ok bool) {
-	if x == nil {
-		return "", false
-	}
-	p, ok := x.X.(*ast.ParenExpr)
-	if !ok {
-		return "", false
-	}
-	star, ok := p.X.(*ast.StarExpr)
-	if !ok {
-		return "", false
-	}
-	id, ok := star.X.(*ast.Ident)
-	if !ok {
-		return "", false
-	}
-	return id.Name, true
-}
-
 // stepsOf are the steps of the handoff's table, but for the one of mode generate and the one of several heirs.
 func stepsOf(t *testing.T) (steps []string) {
 	t.Helper()
@@ -115,9 +96,9 @@ func stepsOf(t *testing.T) (steps []string) {
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
 			if kv, ok := n.(*ast.KeyValueExpr); ok { // of doPhase
-				run, ok := kv.Value.(*ast.SelectorExpr)
-				if of, method := paren(run); ok && method && of == "handoffRun" && run.Sel.Name != "generate" && run.Sel.Name != "briefHeirs" {
-					steps = append(steps, run.Sel.Name)
+				step, run := strings.CutPrefix(types.ExprString(kv.Value), "(*handoffRun).")
+				if run && step != "generate" && step != "briefHeirs" {
+					steps = append(steps, step)
 				}
 			}
 			return true

@@ -37,15 +37,15 @@ func TestContextReport(t *testing.T) {
 	if got.status != 200 || string(got.body) != "{}\n" {
 		t.Errorf("report: %d %q", got.status, got.body)
 	}
-	use := must(h.client.Agent(ctx, a.ID))(t).Context
+	use := value(h.client.Agent(ctx, a.ID))(t).Context
 	if use == nil || use.Tokens != 86000 || use.Limit == nil || *use.Limit != 200000 || use.Percent == nil || *use.Percent != 43 || use.Source != "statusline" {
 		t.Errorf("context: %+v", use)
 	}
 	own.ok("POST", path, `{"session_id": "s-0", "tokens": 1, "limit": 200000}`)
-	if use := must(h.client.Agent(ctx, a.ID))(t).Context; use == nil || use.Tokens != 86000 {
+	if use := value(h.client.Agent(ctx, a.ID))(t).Context; use == nil || use.Tokens != 86000 {
 		t.Errorf("another session's report was taken: %+v", use)
 	}
-	for body, code := range map[string]string{
+	own.refuses("POST", path, 400, map[string]string{
 		`{"session_id": "s-1", "tokens": -1, "limit": 5}`:  "bad_context",
 		`{"session_id": "s-1", "tokens": 1, "limit": 0}`:   "bad_context",
 		`{"session_id": "s-1"}`:                            "bad_context",
@@ -55,12 +55,10 @@ func TestContextReport(t *testing.T) {
 		`{"tokens": 99999999999999999999}`:                 "invalid_field",
 		`{"percent": 43}`:                                  "unknown_field",
 		`[]`:                                               "invalid_json",
-	} {
-		own.do("POST", path, body).wants(t, body, 400, code)
-	}
-	wantEqual(t, "wrong type", own.do("POST", path, `{"tokens": true}`).shape(t, path).Error, `Field "tokens" must be an integer`)
-	wantEqual(t, "wrong type", own.do("POST", path, `{"cost_usd": true}`).shape(t, path).Error, `Field "cost_usd" must be a number`)
-	wantEqual(t, "wrong type", h.mainDoor().do("POST", "/api/agents", `{"columns": "x"}`).shape(t, path).Error, `Field "columns" must be an integer`)
+	})
+	equal(t, "wrong type", own.do("POST", path, `{"tokens": true}`).shape(t, path).Error, `Field "tokens" must be an integer`)
+	equal(t, "wrong type", own.do("POST", path, `{"cost_usd": true}`).shape(t, path).Error, `Field "cost_usd" must be a number`)
+	equal(t, "wrong type", h.mainDoor().do("POST", "/api/agents", `{"columns": "x"}`).shape(t, path).Error, `Field "columns" must be an integer`)
 	h.mainDoor().do("POST", path, `{"session_id": "s-1", "tokens": 1, "limit": 5}`).wants(t, "on the main socket", 404, "not_found")
 }
 
@@ -73,19 +71,17 @@ func TestLimit(t *testing.T) {
 		a.Limit = &daemon.Limit{Kind: daemon.LimitUsage, Since: until.Add(-time.Hour), Until: &until, Do: daemon.LimitAsk, By: daemon.LimitByPolicy}
 	})
 	path := at("agents", a.ID, "/limit")
-	got := must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t)
+	got := value(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t)
 	if got.Limit == nil || got.Limit.Do != daemon.LimitWait || got.Limit.By != daemon.LimitByOperator || !got.LimitedUntil.Equal(until) {
 		t.Errorf("decided: %+v", got.Limit)
 	}
-	before := must(h.store.LastEventID(ctx))(t)
-	wantEqual(t, "decided again", must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t).Limit.Do, daemon.LimitWait)
-	wantEqual(t, "the last event after the same decision", must(h.store.LastEventID(ctx))(t), before)
-	for body, code := range map[string]string{
+	before := value(h.store.LastEventID(ctx))(t)
+	equal(t, "decided again", value(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t).Limit.Do, daemon.LimitWait)
+	equal(t, "the last event after the same decision", value(h.store.LastEventID(ctx))(t), before)
+	h.mainDoor().refuses("POST", path, 400, map[string]string{
 		`{}`: "bad_decision", `{"do": "ask"}`: "bad_decision", `{"do": ""}`: "bad_decision",
 		`{"do": "wait", "runtime": "codex"}`: "bad_decision", `{"do": 1}`: "invalid_field", `{"what": 1}`: "unknown_field",
-	} {
-		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
-	}
+	})
 	h.mainDoor().do("POST", path, `{"do": "hand_over"}`).wants(t, "without a persona", 400, "agent_no_persona")
 	idle := h.launched("idle", "s-2", nil)
 	h.mainDoor().do("POST", at("agents", idle.ID, "/limit"), `{"do": "wait"}`).wants(t, "not limited", 409, "agent_not_limited")
@@ -93,7 +89,7 @@ func TestLimit(t *testing.T) {
 		a.State, a.Limit = daemon.Limited, &daemon.Limit{Kind: daemon.LimitContext, Since: until, Do: daemon.LimitAsk}
 	})
 	h.mainDoor().do("POST", at("agents", full.ID, "/limit"), `{"do": "wait"}`).wants(t, "a full window", 409, "nothing_to_wait_for")
-	wantEqual(t, "limited agents", len(must(h.client.Agents(ctx, ListOptions{State: "limited"}))(t)), 2)
+	equal(t, "limited agents", len(value(h.client.Agents(ctx, ListOptions{State: "limited"}))(t)), 2)
 }
 
 // TestRename: a name that is given stays, and one that commands would misread is refused.
@@ -101,19 +97,17 @@ func TestRename(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	a := h.agent(nil)
-	wantEqual(t, "it is called", must(h.client.RenameAgent(ctx, a.ID, "cart"))(t).Name, "cart")
-	before := must(h.store.LastEventID(ctx))(t)
-	must(h.client.RenameAgent(ctx, a.ID, "cart"))(t)
-	wantEqual(t, "the last event after the same name", must(h.store.LastEventID(ctx))(t), before)
+	equal(t, "it is called", value(h.client.RenameAgent(ctx, a.ID, "cart"))(t).Name, "cart")
+	before := value(h.store.LastEventID(ctx))(t)
+	value(h.client.RenameAgent(ctx, a.ID, "cart"))(t)
+	equal(t, "the last event after the same name", value(h.store.LastEventID(ctx))(t), before)
 	path := at("agents", a.ID, "")
-	for body, code := range map[string]string{
+	h.mainDoor().refuses("PATCH", path, 400, map[string]string{
 		`{"name": "7"}`: "bad_name", `{"name": "list"}`: "bad_name", `{"name": " x"}`: "bad_name", `{"name": ""}`: "bad_name", `{"name": "a\u001b[2J"}`: "bad_name",
 		`{"name": "x", "persona": "y"}`: "invalid_field", `{"notify_finished": "yes"}`: "bad_notify",
-	} {
-		h.mainDoor().do("PATCH", path, body).wants(t, body, 400, code)
-	}
+	})
 	for _, says := range []string{"on", "off", ""} {
-		wantEqual(t, "notify", must(h.client.NotifyWhenFinished(ctx, a.ID, says))(t).NotifyFinished, says)
+		equal(t, "notify", value(h.client.NotifyWhenFinished(ctx, a.ID, says))(t).NotifyFinished, says)
 	}
 }
 
@@ -127,22 +121,18 @@ func TestSeen(t *testing.T) {
 	path := at("agents", a.ID, "/seen")
 	unread := func(want bool) {
 		t.Helper()
-		wantEqual(t, "unread", must(h.client.Agent(ctx, a.ID))(t).Unread, want)
+		equal(t, "unread", value(h.client.Agent(ctx, a.ID))(t).Unread, want)
 	}
 	h.mainDoor().do("POST", path, `{"finished_at": "`+early.Format(time.RFC3339Nano)+`"}`)
 	unread(true)
 	h.mainDoor().do("POST", path, `{}`).wants(t, "no time", 400, "invalid_field")
-	shown := must(h.client.Agent(ctx, a.ID))(t)
-	before := must(h.store.LastEventID(ctx))(t)
+	shown := value(h.client.Agent(ctx, a.ID))(t)
+	before := value(h.store.LastEventID(ctx))(t)
 	for range 2 { // two pages
-		if err := h.client.SeeAgent(ctx, &shown); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.client.SeeAgent(ctx, &shown))
 	}
 	unread(false)
-	if after := must(h.store.LastEventID(ctx))(t); after != before+1 {
-		t.Errorf("%d events, want 1", after-before)
-	}
+	equal(t, "the last event after two pages", value(h.store.LastEventID(ctx))(t), before+1)
 }
 
 // endingStore ends the agent just before the first commit that notes that the operator has seen it.
@@ -169,7 +159,7 @@ func TestSeenWhileItEnds(t *testing.T) {
 	finished := time.Now().UTC()
 	a := h.agent(func(a *daemon.Agent) { a.Unread, a.FinishedAt = true, &finished })
 	h.mainDoor().ok("POST", at("agents", a.ID, "/seen"), `{"finished_at": "`+finished.Format(time.RFC3339Nano)+`"}`)
-	if got := must(h.client.Agent(t.Context(), a.ID))(t); got.Active() {
+	if got := value(h.client.Agent(t.Context(), a.ID))(t); got.Active() {
 		t.Errorf("the agent has not ended: %+v", got)
 	}
 }
@@ -177,11 +167,11 @@ func TestSeenWhileItEnds(t *testing.T) {
 // asAgent makes the process of the test an agent's, until leave is called.
 func (h *fixture) asAgent() (leave func()) {
 	h.t.Helper()
-	own := must(tmux.FindProcess(os.Getpid()))(h.t)
+	own := value(tmux.FindProcess(os.Getpid()))(h.t)
 	agent := h.launched("this process", "s-2", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart = "here", own.PID, own.Start })
 	return func() {
 		h.t.Helper()
-		now := must(h.store.Agent(h.t.Context(), agent.ID))(h.t)
+		now := value(h.store.Agent(h.t.Context(), agent.ID))(h.t)
 		now.PID, now.PIDStart = 0, 0
 		h.commit(&daemon.Change{Agents: []*daemon.Agent{&now}})
 	}
@@ -194,7 +184,7 @@ func TestAgentsDoNotDismiss(t *testing.T) {
 	dead := h.agent(died)
 	h.asAgent()
 	h.mainDoor().do("POST", at("agents", dead.ID, "/dismiss"), `{}`).wants(t, "from an agent's process", 403, "dismiss_by_agent")
-	if now := must(h.store.Agent(t.Context(), dead.ID))(t); now.DismissedAt != nil {
+	if now := value(h.store.Agent(t.Context(), dead.ID))(t); now.DismissedAt != nil {
 		t.Error("it is dismissed all the same")
 	}
 }

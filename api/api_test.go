@@ -21,7 +21,7 @@ func TestAgents(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
 
-	made := must(h.client.CreateAgent(ctx, agents.NewAgent{Persona: slug, Cwd: "/", Name: "first"}))(t)
+	made := value(h.client.CreateAgent(ctx, agents.NewAgent{Persona: slug, Cwd: "/", Name: "first"}))(t)
 	if made.ID == 0 || made.Name != "first" || made.PersonaSlug() != slug || made.Generation != 1 {
 		t.Errorf("new agent: %+v", made)
 	}
@@ -34,64 +34,62 @@ func TestAgents(t *testing.T) {
 	}
 
 	bare := h.agent(away)
-	if got := must(h.client.Agent(ctx, bare.ID))(t); got.ID != bare.ID || got.Host != "elsewhere" || got.Persona != nil {
+	if got := value(h.client.Agent(ctx, bare.ID))(t); got.ID != bare.ID || got.Host != "elsewhere" || got.Persona != nil {
 		t.Errorf("agent: %+v", got)
 	}
 	refused(h.client.Agent(ctx, 9999))(t, daemon.KindNotFound, "agent_not_found", "Agent not found")
 
 	second := h.agent(away)
 	over := h.agent(func(a *daemon.Agent) { away(a); ended(a) })
-	active := must(h.client.Agents(ctx, ListOptions{State: "active", Limit: 2}))(t)
+	active := value(h.client.Agents(ctx, ListOptions{State: "active", Limit: 2}))(t)
 	if len(active) != 2 || active[0].ID != second.ID || active[1].ID != bare.ID {
 		t.Errorf("the two newest active agents: %+v", active)
 	}
-	older := must(h.client.Agents(ctx, ListOptions{State: "idle", Before: second.ID}))(t)
+	older := value(h.client.Agents(ctx, ListOptions{State: "idle", Before: second.ID}))(t)
 	if len(older) != 1 || older[0].ID != bare.ID {
 		t.Errorf("idle agents before %d: %+v", second.ID, older)
 	}
-	if none := must(h.client.Agents(ctx, ListOptions{Persona: "developer-none-1"}))(t); none == nil || len(none) != 0 {
+	if none := value(h.client.Agents(ctx, ListOptions{Persona: "developer-none-1"}))(t); none == nil || len(none) != 0 {
 		t.Errorf("agents of nobody: %#v, want an empty list", none)
 	}
 
-	named := must(h.client.AssignPersona(ctx, bare.ID, slug))(t)
-	wantEqual(t, "persona", named.PersonaSlug(), slug)
+	named := value(h.client.AssignPersona(ctx, bare.ID, slug))(t)
+	equal(t, "persona", named.PersonaSlug(), slug)
 	refused(h.client.AssignPersona(ctx, bare.ID, slug))(t, daemon.KindConflict, "agent_has_persona", "")
 	refused(h.client.AssignPersona(ctx, second.ID, "Nobody"))(t, daemon.KindUnprocessable, "unknown_persona", "")
 
 	stopped := h.mainDoor().do("POST", at("agents", second.ID, "/stop"), `{"force": true}`)
-	wantEqual(t, "stop", stopped.status, 202)
+	equal(t, "stop", stopped.status, 202)
 	refused(h.client.StopAgent(ctx, over.ID, false))(t, daemon.KindInvalid, "agent_not_active", "Agent is not active")
 	refused(h.client.ResumeAgent(ctx, over.ID))(t, daemon.KindConflict, "no_session", "")
 	session := "5c6b4a3e-0000-4000-8000-000000000001"
 	again := h.agent(func(a *daemon.Agent) { ended(a); a.SessionID, a.Persona = &session, &slug })
-	next := must(h.client.ResumeAgent(ctx, again.ID))(t)
+	next := value(h.client.ResumeAgent(ctx, again.ID))(t)
 	if next.PreviousAgentID == nil || *next.PreviousAgentID != again.ID || next.Generation != 2 {
 		t.Errorf("resumed agent: %+v", next)
 	}
 	goesOn := h.agent(func(a *daemon.Agent) { ended(a); a.SessionID = &session })
 	h.agent(func(a *daemon.Agent) { away(a); a.PreviousAgentID = &goesOn.ID }) // which lives as long as the test
-	done := must(h.client.ResumeAgents(ctx, goesOn.ID, over.ID, 999))(t)
+	done := value(h.client.ResumeAgents(ctx, goesOn.ID, over.ID, 999))(t)
 	for i, code := range []daemon.Code{"no_session", "agent_resumed", "agent_not_found"} { // in the order of the ids
 		if len(done) != 3 || done[i].Started != nil || done[i].Error == nil || done[i].Error.Code != code {
 			t.Errorf("resumptions %+v, want %s as number %d", done, code, i)
 		}
 	}
-	for _, one := range must(h.client.ResumeAgents(ctx))(t) { // all that died
+	for _, one := range value(h.client.ResumeAgents(ctx))(t) { // all that died
 		if one.AgentID == goesOn.ID || one.AgentID == over.ID {
 			t.Errorf("resumption %+v: it did not die, or its work goes on", one)
 		}
 	}
 	for _, path := range []string{"/api/agents/resume", "/api/agents/dismiss"} {
-		wantEqual(t, path, h.mainDoor().do("POST", path, `{"ids": []}`).status, 400)
+		equal(t, path, h.mainDoor().do("POST", path, `{"ids": []}`).status, 400)
 	}
 	dead := h.agent(died)
-	if got := must(h.client.DismissAgent(ctx, dead.ID))(t); got.DismissedAt == nil {
+	if got := value(h.client.DismissAgent(ctx, dead.ID))(t); got.DismissedAt == nil {
 		t.Errorf("dismissed: %+v", got)
 	}
-	wantEqual(t, "dismissed", len(must(h.client.DismissAgents(ctx, []int64{dead.ID, over.ID}))(t)), 2)
-	if _, err := h.client.DismissAgents(ctx, []int64{over.ID, 999}); err == nil || !strings.Contains(err.Error(), "not found") {
-		t.Errorf("an unknown agent is dismissed: %v", err)
-	}
+	equal(t, "dismissed", len(value(h.client.DismissAgents(ctx, []int64{dead.ID, over.ID}))(t)), 2)
+	failed(h.client.DismissAgents(ctx, []int64{over.ID, 999}))(t, "an unknown agent is dismissed", "not found")
 }
 
 func TestScreen(t *testing.T) {
@@ -99,7 +97,7 @@ func TestScreen(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	a := h.agent(nil)
 	h.tmux.SetScreen(a.Ref(), "\x1b[1;31mred\x1b[0m & <b>")
-	equal(t, "as HTML", must(h.client.Screen(ctx, a.ID, "html"))(t), `<pre class="screen"><span class="bold f1">red</span> &amp; &lt;b&gt;</pre>`+"\n")
+	equal(t, "as HTML", value(h.client.Screen(ctx, a.ID, "html"))(t), `<pre class="screen"><span class="bold f1">red</span> &amp; &lt;b&gt;</pre>`+"\n")
 	h.tmux.SetScreen(a.Ref(), "plain & <b>")
 	text := h.mainDoor().do("GET", at("agents", a.ID, "/screen"), "")
 	if string(text.body) != "plain & <b>" || text.header.Get("Content-Type") != "text/plain; charset=utf-8" {
@@ -116,21 +114,21 @@ func TestMessages(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	a := h.agent(away)
-	first := must(h.client.SendMessage(ctx, a.ID, "look at main.go\nplease", false))(t)
+	first := value(h.client.SendMessage(ctx, a.ID, "look at main.go\nplease", false))(t)
 	if first.AgentID != a.ID || first.Kind != daemon.KindMessage || first.State != daemon.DeliveryQueued {
 		t.Errorf("delivery: %+v", first)
 	}
 	raw := h.mainDoor().do("POST", at("agents", a.ID, "/messages"), `{"text": "/compact", "command": true}`)
-	wantEqual(t, "command", raw.status, 202)
+	equal(t, "command", raw.status, 202)
 	refused(h.client.SendMessage(ctx, a.ID, "/compact", false))(t, daemon.KindUnprocessable, "text_is_command", "")
 	refused(h.client.SendMessage(ctx, a.ID, strings.Repeat("x", 64<<10+1), false))(t, daemon.KindTooLarge, "text_too_long", "")
 	ending := h.agent(func(a *daemon.Agent) { away(a); now := time.Now(); a.StopAskedAt = &now })
 	refused(h.client.SendMessage(ctx, ending.ID, "one more thing", false))(t, daemon.KindConflict, "agent_stopping", "Agent was asked to stop")
-	list := must(h.client.Messages(ctx, a.ID, ListOptions{}))(t)
+	list := value(h.client.Messages(ctx, a.ID, ListOptions{}))(t)
 	if len(list) != 2 || list[1].ID != first.ID || list[1].Text != first.Text {
 		t.Errorf("deliveries: %+v", list)
 	}
-	if page := must(h.client.Messages(ctx, a.ID, ListOptions{Limit: 1, Before: list[0].ID}))(t); len(page) != 1 || page[0].ID != first.ID {
+	if page := value(h.client.Messages(ctx, a.ID, ListOptions{Limit: 1, Before: list[0].ID}))(t); len(page) != 1 || page[0].ID != first.ID {
 		t.Errorf("second page: %+v", page)
 	}
 	refused(h.client.Messages(ctx, 9999, ListOptions{}))(t, daemon.KindNotFound, "agent_not_found", "Agent not found")
@@ -148,21 +146,21 @@ func TestHandoffs(t *testing.T) {
 	if err := json.Unmarshal(raw.body, &begun); err != nil || raw.status != 200 || begun.Status != "initiated" {
 		t.Fatalf("handoff: %d %s", raw.status, raw.body)
 	}
-	got := must(h.client.Handoff(ctx, begun.HandoffID))(t)
+	got := value(h.client.Handoff(ctx, begun.HandoffID))(t)
 	if got.Ref != begun.Ref || got.FilePath != begun.FilePath || got.Reason != "context full" || got.Focus != "tests" || got.Status != daemon.StatusPending || got.Mode != daemon.ModeAgent {
 		t.Errorf("handoff: %+v", got)
 	}
 	if got.Warnings == nil || got.Metrics.Phases == nil {
 		t.Errorf("warnings and times must not be null: %+v", got)
 	}
-	wantEqual(t, "latest", must(h.client.LatestHandoff(ctx, a.ID))(t).ID, got.ID)
+	equal(t, "latest", value(h.client.LatestHandoff(ctx, a.ID))(t).ID, got.ID)
 	refused(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{}))(t, daemon.KindConflict, "handoff_in_progress", "Handoff already in progress")
 	refused(h.client.RetryHandoff(ctx, got.ID, "magic"))(t, daemon.KindInvalid, "bad_mode", "")
 	refused(h.client.RetryHandoff(ctx, got.ID, daemon.ModeGenerate))(t, daemon.KindConflict, "handoff_not_failed", "")
 
 	for _, list := range [][]daemon.Handoff{
-		must(h.client.Handoffs(ctx, ListOptions{Persona: slug, Status: "pending"}))(t),
-		must(h.client.PersonaHandoffs(ctx, slug, ListOptions{Limit: 5}))(t),
+		value(h.client.Handoffs(ctx, ListOptions{Persona: slug, Status: "pending"}))(t),
+		value(h.client.PersonaHandoffs(ctx, slug, ListOptions{Limit: 5}))(t),
 	} {
 		if len(list) != 1 || list[0].ID != got.ID {
 			t.Errorf("list: %+v", list)
@@ -171,20 +169,20 @@ func TestHandoffs(t *testing.T) {
 	refused(h.client.PersonaHandoffs(ctx, "developer-none-1", ListOptions{}))(t, daemon.KindNotFound, "persona_not_found", "Persona not found")
 
 	refused(h.client.Document(ctx, got.ID))(t, daemon.KindNotFound, "document_missing", "")
-	check(t, os.MkdirAll(filepath.Dir(got.FilePath), 0o700))
-	check(t, os.WriteFile(got.FilePath, []byte("# What Was Done\n\nAll.\n"), 0o600))
+	must(t, os.MkdirAll(filepath.Dir(got.FilePath), 0o700))
+	must(t, os.WriteFile(got.FilePath, []byte("# What Was Done\n\nAll.\n"), 0o600))
 	document := h.mainDoor().do("GET", at("handoffs", got.ID, "/document"), "")
 	if string(document.body) != "# What Was Done\n\nAll.\n" || document.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("document: %q, %s", document.body, document.header.Get("Content-Type"))
 	}
 	refused(h.client.ContextFile(ctx, got.ID))(t, daemon.KindNotFound, "context_missing", "")
 
-	cancelled := must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
+	cancelled := value(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 	if cancelled.Status != daemon.StatusCancelled || cancelled.Phase != daemon.Cancelled {
 		t.Errorf("cancelled: %+v", cancelled)
 	}
 	refused(h.client.CancelHandoff(ctx, a.ID, 0))(t, daemon.KindConflict, "handoff_ended", "")
-	moves := must(h.client.Transitions(ctx, got.ID))(t)
+	moves := value(h.client.Transitions(ctx, got.ID))(t)
 	if len(moves) == 0 || moves[len(moves)-1].To != daemon.Cancelled {
 		t.Errorf("transitions: %+v", moves)
 	}
@@ -216,36 +214,36 @@ func TestPersonas(t *testing.T) {
 	if err := json.Unmarshal(raw.body, &made); err != nil || raw.status != 201 || made.Slug != "site-reliability-ann-1" {
 		t.Fatalf("new persona: %d %s", raw.status, raw.body)
 	}
-	second := must(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
-	list := must(h.client.Personas(ctx, false))(t)
+	second := value(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
+	list := value(h.client.Personas(ctx, false))(t)
 	if len(list) != 2 || list[0].Slug != made.Slug || list[1].Slug != second.Slug || list[0].Description != "Keeps it up." {
 		t.Errorf("list: %+v", list)
 	}
-	one := must(h.client.Persona(ctx, made.Slug))(t)
+	one := value(h.client.Persona(ctx, made.Slug))(t)
 	if !strings.Contains(one.Skill, "Be calm.") || !strings.Contains(one.SkillFile, "name: "+made.Slug) || one.Problem != nil || one.ModifiedAt == nil {
 		t.Errorf("persona: %+v", one)
 	}
-	if put := must(h.client.ArchivePersona(ctx, made.Slug))(t); !put.Archived {
+	if put := value(h.client.ArchivePersona(ctx, made.Slug))(t); !put.Archived {
 		t.Errorf("archived: %+v", put)
 	}
-	if rest := must(h.client.Personas(ctx, false))(t); len(rest) != 1 || rest[0].Slug != second.Slug {
+	if rest := value(h.client.Personas(ctx, false))(t); len(rest) != 1 || rest[0].Slug != second.Slug {
 		t.Errorf("in use: %+v", rest)
 	}
-	if away := must(h.client.Personas(ctx, true))(t); len(away) != 1 || away[0].Slug != made.Slug {
+	if away := value(h.client.Personas(ctx, true))(t); len(away) != 1 || away[0].Slug != made.Slug {
 		t.Errorf("archived: %+v", away)
 	}
-	if renamed := must(h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-1"))(t); renamed.Slug != "site-reliability-eva-1" || strings.Join(renamed.Former, " ") != second.Slug {
+	if renamed := value(h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-1"))(t); renamed.Slug != "site-reliability-eva-1" || strings.Join(renamed.Former, " ") != second.Slug {
 		t.Errorf("renamed: %+v", renamed)
 	}
 	refused(h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-2"))(t, daemon.KindNotFound, "persona_not_found", "")
-	third := must(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
+	third := value(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
 	h.agent(func(a *daemon.Agent) { away(a); a.Persona = &third.Slug })
 	refused(h.client.RenamePersona(ctx, third.Slug, "site-reliability-ada-1"))(t, daemon.KindConflict, "persona_played", "")
 	refused(h.client.CreatePersona(ctx, personas.New{Role: "../x", Name: "a"}))(t, daemon.KindInvalid, "invalid_role", "")
 	refused(h.client.CreatePersona(ctx, personas.New{Role: "x", Name: "a-b"}))(t, daemon.KindInvalid, "invalid_name", "")
 	for _, slug := range []string{"nobody-x-1", "..", "%2e%2e", "..%2f..%2fetc", "a%00b", "%ff"} {
 		got := h.mainDoor().do("GET", "/api/personas/"+slug, "")
-		wantEqual(t, "persona", got.status, 404)
+		equal(t, "persona", got.status, 404)
 		if got := h.mainDoor().do("DELETE", "/api/personas/"+slug, ""); got.status != 404 && got.status != 405 {
 			t.Errorf("archive of persona %q: %d %s", slug, got.status, got.body)
 		}
@@ -260,9 +258,9 @@ func TestHooks(t *testing.T) {
 		Body: json.RawMessage(`{"hook_event_name": "SessionStart", "session_id": "5c6b4a3e-0000-4000-8000-000000000009", "cwd": "/", "source": "startup", "new_in_2.2": [1]}`)}
 	h.launched("secret", "before", nil)
 	for range 2 { // the second time the same hook comes again
-		must(hooks.Send(ctx, h.hook, envelope))(t)
+		value(hooks.Send(ctx, h.hook, envelope))(t)
 	}
-	agents := must(h.client.Agents(ctx, ListOptions{}))(t)
+	agents := value(h.client.Agents(ctx, ListOptions{}))(t)
 	if len(agents) != 1 || agents[0].SessionID == nil || *agents[0].SessionID != "5c6b4a3e-0000-4000-8000-000000000009" {
 		t.Errorf("agents: %+v", agents)
 	}
@@ -300,17 +298,17 @@ func TestHooks(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	h, ctx := buildOnPostgres(t, nil), t.Context()
-	equal(t, "health", must(h.client.Health(ctx))(t), Health{"ok", "1.2.3"})
-	equal(t, "ready", must(h.client.Ready(ctx))(t), Health{"ready", "1.2.3"})
+	equal(t, "health", value(h.client.Health(ctx))(t), Health{"ok", "1.2.3"})
+	equal(t, "ready", value(h.client.Ready(ctx))(t), Health{"ready", "1.2.3"})
 	equal(t, "description", h.mainDoor().do("GET", "/api/openapi.yaml", "").body, openAPI)
 	h.tmux.Fail(context.DeadlineExceeded)
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without tmux", 503, "tmux_unavailable")
 	h.tmux.Fail(nil)
-	wantEqual(t, "ready again", must(h.client.Ready(ctx))(t).Status, "ready")
+	equal(t, "ready again", value(h.client.Ready(ctx))(t).Status, "ready")
 	h.away()
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without a database", 503, "database_unavailable")
 	h.mainDoor().do("GET", "/api/agents", "").wants(t, "agents without a database", 500, "internal")
-	wantEqual(t, "logs of an internal error", strings.Count(h.log.String(), "route=/api/agents"), 1)
+	equal(t, "logs of an internal error", strings.Count(h.log.String(), "route=/api/agents"), 1)
 	if strings.Contains(h.log.String(), "route=/readyz") {
 		t.Error("not being ready was logged as a fault")
 	}

@@ -35,9 +35,7 @@ func TestAudit(t *testing.T) {
 		"3 2":   {Since: noon.Add(time.Hour).In(time.FixedZone("", 3600)), Limit: 2, Before: 4},
 		"":      {Persona: "nobody-1"},
 	} {
-		if got := ids(must(h.client.Audit(t.Context(), f))(t)); got != want {
-			t.Errorf("%+v: %s, want %s", f, got, want)
-		}
+		equal(t, fmt.Sprintf("%+v", f), ids(value(h.client.Audit(t.Context(), f))(t)), want)
 	}
 	d := h.mainDoor()
 	for query, code := range map[string]string{
@@ -67,18 +65,18 @@ func TestAuditExport(t *testing.T) {
 		t.Errorf("Content-Disposition: %s", name)
 	}
 	var events []event.Event
-	check(t, json.Unmarshal(answer.body, &events))
+	must(t, json.Unmarshal(answer.body, &events))
 	if len(events) != all || events[0].ID != all || events[all-1].ID != 1 {
 		t.Errorf("%d events", len(events))
 	}
 	var b bytes.Buffer
-	check(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "h1"}, "md", &b))
+	must(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "h1"}, "md", &b))
 	if n := strings.Count(b.String(), "\n## 2026-03-0"); n != 2 || !strings.HasSuffix(b.String(), fmt.Sprintf("\n\n%d events\n", all)) {
 		t.Errorf("%d days in %.600s", n, &b)
 	}
 	b.Reset()
-	check(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "nowhere"}, "json", &b))
-	wantEqual(t, "none", b.String(), "[\n]\n")
+	must(t, h.client.ExportAudit(t.Context(), daemon.AuditFilter{Host: "nowhere"}, "json", &b))
+	equal(t, "none", b.String(), "[\n]\n")
 	err := h.client.ExportAudit(t.Context(), daemon.AuditFilter{AgentID: -1}, "md", &b)
 	wantError(t, err, daemon.KindInvalid, "invalid_id", "")
 }
@@ -96,28 +94,22 @@ func TestAuditMarkdownIsText(t *testing.T) {
 	b := m.head(daemon.AuditFilter{Text: hostile[0], Host: hostile[2]}, time.Now())
 	var page []event.Event
 	for i, text := range hostile {
-		payload := must(json.Marshal(map[string]string{"message": text + " end"}))(t)
+		payload := value(json.Marshal(map[string]string{"message": text + " end"}))(t)
 		page = append(page, event.Event{ID: int64(i + 1), Type: "agent_waiting", Host: hostile[0], Payload: payload})
 	}
-	b = append(b, must(m.events(page))(t)...)
+	b = append(b, value(m.events(page))(t)...)
 	b = append(b, m.end()...)
 	var html bytes.Buffer
-	check(t, goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Convert(b, &html))
+	must(t, goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Convert(b, &html))
 	for _, tag := range regexp.MustCompile(`<[^>]*>`).FindAllString(html.String(), -1) {
 		if name := strings.Trim(tag, "</>"); !strings.Contains(" h1 h2 p ul li table thead tbody tr th td ", " "+name+" ") {
 			t.Errorf("the report has %s", tag)
 		}
 	}
-	if got := strings.Count(html.String(), "<tr>"); got != len(hostile)+1 {
-		t.Errorf("%d rows for %d events:\n%s", got-1, len(hostile), b)
-	}
-	if got := strings.Count(html.String(), "<td>"); got != 5*len(hostile) {
-		t.Errorf("%d cells for %d events", got, len(hostile))
-	}
+	equal(t, "rows of the events", strings.Count(html.String(), "<tr>"), len(hostile)+1)
+	equal(t, "cells of the events", strings.Count(html.String(), "<td>"), 5*len(hostile))
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt; end", "![x](http://evil/x.png) end", "a | b | c end", "**bold** _it_ ~~no~~ end", "[31mred end", "&amp;lt;b&amp;gt; &amp;#60; end", `back\slash \| \ end`} {
-		if !strings.Contains(html.String(), "<td>"+want) {
-			t.Errorf("not shown as it is: %s", want)
-		}
+		holds(t, "shown as it is", html.String(), "<td>"+want)
 	}
 	if strings.ContainsAny(string(b), "<>\x1b\u202E") {
 		t.Errorf("the report itself:\n%s", b)

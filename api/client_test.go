@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,11 +24,11 @@ func TestClientWithoutDaemon(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	stale := filepath.Join(dir, "stale.sock")
-	l := must(ListenUnix(stale))(t)
+	l := value(ListenUnix(stale))(t)
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	check(t, l.Close())
-	free := must(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
-	check(t, free.Close())
+	must(t, l.Close())
+	free := value(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
+	must(t, free.Close())
 	for what, client := range map[string]*Client{
 		"no socket":      NewClient(filepath.Join(dir, "none.sock")),
 		"stale socket":   NewClient(stale),
@@ -47,9 +46,7 @@ func TestClientWithoutDaemon(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NewClient(stale).Health(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled call: %v", err)
-	}
+	failed(NewClient(stale).Health(ctx))(t, "a cancelled call", context.Canceled)
 }
 
 // TestNobodyToCall: a client that does not know whom to call says why at once, whatever it is asked.
@@ -76,17 +73,13 @@ func TestTCPClient(t *testing.T) {
 	h := build(t, nil)
 	client := NewTCPClient("http://"+h.tcp, h.token)
 	defer client.Close()
-	wantEqual(t, "health", must(client.Health(t.Context()))(t).Status, "ok")
+	equal(t, "health", value(client.Health(t.Context()))(t).Status, "ok")
 	h.events(1, "agent_idle", nil)
-	err := client.Follow(t.Context(), 0, nil, func(e event.Event) error { return errEnough })
-	if !errors.Is(err, errEnough) {
-		t.Errorf("follow: %v", err)
-	}
+	wantErr(t, "follow", client.Follow(t.Context(), 0, nil, func(e event.Event) error { return errEnough }), errEnough)
 	stranger := NewTCPClient("http://"+h.tcp, "x")
 	defer stranger.Close()
 	refused(stranger.Health(t.Context()))(t, daemon.KindUnauthorized, "token_required", "")
-	err = stranger.Follow(t.Context(), 0, nil, func(event.Event) error { return nil })
-	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
+	wantError(t, stranger.Follow(t.Context(), 0, nil, func(event.Event) error { return nil }), daemon.KindUnauthorized, "token_required", "")
 }
 
 // TestClientOddAnswers: the client calls servers that are not the daemon.
@@ -138,17 +131,17 @@ func TestFollowSurvivesARestart(t *testing.T) {
 	tmuxtest.Eventually(t, "it follows", func() bool { return h.server.subscribers.Load() == 1 })
 	h.events(1, "agent_working", nil)
 	h.events(1, "agent_idle", nil)
-	wantEqual(t, "first event", <-first, 2)
-	check(t, h.quit())
+	equal(t, "first event", <-first, 2)
+	must(t, h.quit())
 	h.events(1, "agent_idle", nil) // while no server runs
 
 	next := New(h.server.Config)
 	serving, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
+	ls := Listeners{Main: value(ListenUnix(h.main))(t), Hook: value(ListenUnix(h.hook))(t)}
 	go func() { served <- next.Serve(serving, ls) }()
-	defer func() { stop(); check(t, <-served) }()
-	wantEqual(t, "event of the time between", <-first, 3)
+	defer func() { stop(); must(t, <-served) }()
+	equal(t, "event of the time between", <-first, 3)
 
 	// Follow ends with its context, even while it waits for a daemon.
 	begun := time.Now()
@@ -162,13 +155,8 @@ func TestServeTellsWhichListenerFailed(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	s := New(Config{House: house.New(engine.Config{Store: memory.New()})}) // whose log the server follows
-	ls := Listeners{Main: must(ListenUnix(filepath.Join(dir, "a")))(t), Hook: must(ListenUnix(filepath.Join(dir, "b")))(t)}
-	check(t, ls.Hook.Close())
-	err := s.Serve(t.Context(), ls)
-	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), filepath.Join(dir, "b")) {
-		t.Errorf("Serve: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the other socket is left: %v", err)
-	}
+	ls := Listeners{Main: value(ListenUnix(filepath.Join(dir, "a")))(t), Hook: value(ListenUnix(filepath.Join(dir, "b")))(t)}
+	must(t, ls.Hook.Close())
+	wantErr(t, "Serve", s.Serve(t.Context(), ls), net.ErrClosed, filepath.Join(dir, "b"))
+	failed(os.Stat(filepath.Join(dir, "a")))(t, "the other socket is left", os.ErrNotExist)
 }

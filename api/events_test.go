@@ -43,7 +43,7 @@ type stream struct {
 func (d door) open(query string) *stream {
 	d.h.t.Helper()
 	ctx, cancel := context.WithCancel(d.h.t.Context())
-	r := must(http.NewRequestWithContext(ctx, "GET", d.base+"/api/events"+query, nil))(d.h.t)
+	r := value(http.NewRequestWithContext(ctx, "GET", d.base+"/api/events"+query, nil))(d.h.t)
 	for name := range d.header {
 		r.Header.Set(name, d.header.Get(name))
 	}
@@ -95,7 +95,7 @@ func (s *stream) events(n int) []event.Event {
 			continue
 		}
 		var e event.Event
-		check(s.t, json.Unmarshal([]byte(b.data), &e))
+		must(s.t, json.Unmarshal([]byte(b.data), &e))
 		if strconv.FormatInt(e.ID, 10) != b.id || string(e.Type) != b.event {
 			s.t.Errorf("id %q and event %q around %s", b.id, b.event, b.data)
 		}
@@ -156,15 +156,15 @@ func TestFeed(t *testing.T) {
 			t.Errorf("%s: the first block is %+v, want the position alone", row.what, first)
 		}
 		want := strings.Fields(row.backlog)
-		wantEqual(t, row.what, ids(s.events(len(want))), row.backlog)
+		equal(t, row.what, ids(s.events(len(want))), row.backlog)
 		h.events(1, "agent_idle", &a.ID)
 		h.events(1, "agent_idle", &other.ID)
 		ofRun("agent_idle")
-		wantEqual(t, row.what, ids(s.events(len(strings.Fields(row.live)))), row.live)
+		equal(t, row.what, ids(s.events(len(strings.Fields(row.live)))), row.live)
 	}
 	h.mainDoor().with("Last-Event-ID", "evt-7").do("GET", "/api/events", "").wants(t, "Last-Event-ID", 400, "invalid_id")
 	h.mainDoor().with("Last-Event-ID", "-1").do("GET", "/api/events?after=1", "").wants(t, "Last-Event-ID", 400, "invalid_id")
-	wantEqual(t, "the feed over TCP", ids(h.tcpDoor().open("?after=7").events(1)), "8")
+	equal(t, "the feed over TCP", ids(h.tcpDoor().open("?after=7").events(1)), "8")
 }
 
 // TestFeedHeartbeat: the feed goes on after the deadline for reading a request.
@@ -242,9 +242,7 @@ func TestFeedWithoutGaps(t *testing.T) {
 				}
 				return nil
 			})
-			if !errors.Is(err, errEnough) {
-				t.Errorf("reader %d ended with %v at event %d", reader, err, next)
-			}
+			wantErr(t, fmt.Sprintf("reader %d ended with", reader), err, errEnough)
 			if c.n < 4 {
 				t.Errorf("reader %d connected %d times; the cuts did not happen", reader, c.n)
 			}
@@ -262,9 +260,9 @@ func TestFeedWithoutGaps(t *testing.T) {
 func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.writeTimeout = 3 * time.Second }) // long enough for the other reader on a busy machine
-	stalled := must(net.Dial("unix", h.main))(t)
+	stalled := value(net.Dial("unix", h.main))(t)
 	defer stalled.Close()
-	must(io.WriteString(stalled, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
+	value(io.WriteString(stalled, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 	tmuxtest.Eventually(t, "the reader that will not read has come", func() bool { return h.server.subscribers.Load() == 1 })
 
 	const batches, each = 5, 20
@@ -289,9 +287,7 @@ func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, errEnough) {
-		t.Errorf("the healthy reader: %v", err)
-	}
+	wantErr(t, "the healthy reader", err, errEnough)
 	writing.Wait()
 	h.abandoned() // the stalled connection is still open
 	if got := h.metrics(); got["understudy_feed_readers_dropped_total"] != 1 || got["understudy_feed_events_sent_total"] < batches*each {
@@ -307,7 +303,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 		streams = append(streams, h.mainDoor().open(""), h.tcpDoor().open(""))
 	}
 	begun := time.Now()
-	check(t, h.quit())
+	must(t, h.quit())
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("the shutdown took %v with streams open", took)
 	}
@@ -346,7 +342,7 @@ func TestStreamWriter(t *testing.T) {
 	under.err = nil
 	fmt.Fprint(w, "data: out of order\n\n")
 	w.Flush()
-	wantEqual(t, "written", under.got.String(), "id: 7\n\n")
+	equal(t, "written", under.got.String(), "id: 7\n\n")
 }
 
 type brokenWriter struct {
@@ -393,14 +389,10 @@ func TestFeedTurns(t *testing.T) {
 	if err := s.replaying(gone, func() error { asked = true; return nil }); !errors.Is(err, context.Canceled) || asked {
 		t.Errorf("one too many: %v, asked %t", err, asked)
 	}
-	if err := (&feedReader{server: s}).replay(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("a replay for a reader that has left: %v", err)
-	}
+	wantErr(t, "a replay for a reader that has left", (&feedReader{server: s}).replay(gone), context.Canceled)
 	close(end)
 	running.Wait()
-	if err := s.replaying(t.Context(), func() error { return io.EOF }); !errors.Is(err, io.EOF) {
-		t.Errorf("afterwards: %v", err)
-	}
+	wantErr(t, "afterwards", s.replaying(t.Context(), func() error { return io.EOF }), io.EOF)
 }
 
 // pruned builds a fixture whose log has been pruned up to event 3; only event 2 was kept.
@@ -411,8 +403,8 @@ func pruned(t *testing.T) *fixture {
 	h.commit(&daemon.Change{Events: []*event.Event{
 		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},
 	}})
-	must(h.house.History.Prune(t.Context()))(t) // 4: log_pruned
-	must(h.house.History.Prune(t.Context()))(t)
+	value(h.house.History.Prune(t.Context()))(t) // 4: log_pruned
+	value(h.house.History.Prune(t.Context()))(t)
 	return h
 }
 
@@ -438,12 +430,12 @@ func TestFeedTellsWhatIsMissing(t *testing.T) {
 				t.Errorf("payload %s", e.Payload)
 			}
 		}
-		wantEqual(t, query, got.String(), want)
+		equal(t, query, got.String(), want)
 		s.close()
 	}
 	if s := h.mainDoor().open(""); s != nil {
 		h.events(1, "agent_ended", nil)
-		wantEqual(t, "from now", ids(s.events(1)), "5")
+		equal(t, "from now", ids(s.events(1)), "5")
 	}
 }
 
@@ -487,7 +479,7 @@ func TestStreamWriterWaitsForMore(t *testing.T) {
 	}
 	fmt.Fprint(w, "b")
 	w.Flush()
-	wantEqual(t, "written", under.got.String(), "ab")
+	equal(t, "written", under.got.String(), "ab")
 	w.expect(2)
 	fmt.Fprint(w, strings.Repeat("x", writeAtOnce))
 	w.Flush()

@@ -70,7 +70,7 @@ type fixture struct {
 	house  *house.House
 	tmux   *tmuxtest.Fake
 	server *Server
-	log    *logBuffer
+	log    *wardentest.Buffer
 	spec   *spec
 
 	main, hook string // paths of the sockets
@@ -113,9 +113,9 @@ func inMemory(h *fixture, dir data.Dir) {
 func buildOnPostgres(t testing.TB, change func(*Server)) *fixture {
 	t.Helper()
 	return buildOn(t, change, func(h *fixture, dir data.Dir) {
-		store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
+		store := value(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
 		t.Cleanup(store.Close)
-		check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
+		must(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
 		h.store, h.away = store, store.Close
 		h.listen = func(ctx context.Context) {
 			_ = store.Listen(ctx, "here", db.Listener{Wake: h.daemon.Wake, Events: h.daemon.EventsChanged})
@@ -125,14 +125,11 @@ func buildOnPostgres(t testing.TB, change func(*Server)) *fixture {
 
 func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) *fixture {
 	t.Helper()
-	root, err := os.MkdirTemp("", "us") // t.TempDir can be too long for a socket
-	check(t, err)
-	t.Cleanup(func() { check(t, os.RemoveAll(root)) })
-	dir := must(data.Open(filepath.Join(root, "data")))(t)
-	h := &fixture{t: t, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
+	dir := value(data.Open(filepath.Join(wardentest.ShortDir(t), "data")))(t)
+	h := &fixture{t: t, tmux: tmuxtest.NewFake(), log: &wardentest.Buffer{}, spec: loadSpec(t)}
 	open(h, dir)
-	people := must(personas.Open(dir.Personas()))(t)
-	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
+	people := value(personas.Open(dir.Personas()))(t)
+	templates := value(personas.OpenTemplates(dir.Pipelines()))(t)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	rooms := house.New(engine.Config{
 		Host: "here", Store: h.store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
@@ -141,13 +138,13 @@ func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) 
 		Notifier: silent{}, Targets: []tell.Route{{Name: "phone", Kind: "ntfy", Levels: []string{"error"}, Target: phone{}}}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.daemon, h.house = rooms.Daemon, rooms
-	h.token = must(dir.TokenValue())(t)
+	h.token = value(dir.TokenValue())(t)
 	h.server = New(Config{House: rooms, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
 	h.server.Address = &net.TCPAddr{} // set when the listener is open
 	if change != nil {
 		change(h.server)
 	}
-	check(t, h.daemon.Prepare(t.Context()))
+	must(t, h.daemon.Prepare(t.Context()))
 	h.run(t, dir)
 	h.client = NewClient(h.main)
 	h.client.http.Transport = checkedTransport{h.client.http.Transport, h}
@@ -159,8 +156,8 @@ func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) 
 func (h *fixture) run(t testing.TB, dir data.Dir) {
 	t.Helper()
 	h.main, h.hook = dir.Socket(), dir.HookSocket()
-	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
-	ls.TCP = must(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
+	ls := Listeners{Main: value(ListenUnix(h.main))(t), Hook: value(ListenUnix(h.hook))(t)}
+	ls.TCP = value(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
 	h.tcp = ls.TCP.Addr().String()
 	if h.server.Address != nil {
 		h.server.Address = ls.TCP.Addr()
@@ -180,7 +177,7 @@ func (h *fixture) run(t testing.TB, dir data.Dir) {
 		return <-served
 	})
 	t.Cleanup(func() {
-		check(t, h.quit())
+		must(t, h.quit())
 		stopWorking()
 		work.Wait()
 	})
@@ -190,44 +187,10 @@ type silent struct{}
 
 func (silent) Notify(context.Context, tell.Notification) (string, error) { return "nowhere", nil }
 
-// logBuffer keeps the log. Several goroutines may use it.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// must returns the result of a call that must not fail: must(f())(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // agent commits an agent that has registered and is idle in a pane, on this host.
 func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
 	h.t.Helper()
-	id := must(h.store.NextID(context.Background(), daemon.AgentIDs))(h.t)
+	id := value(h.store.NextID(context.Background(), daemon.AgentIDs))(h.t)
 	pane := h.tmux.Add(tmux.PaneInfo{Mark: strconv.FormatInt(id, 10)})
 	now := time.Now().UTC()
 	a := &daemon.Agent{
@@ -245,7 +208,7 @@ func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
 // handoff commits a handoff of an agent that is in a phase.
 func (h *fixture) handoff(a *daemon.Agent, phase daemon.Phase, change func(*daemon.Handoff)) *daemon.Handoff {
 	h.t.Helper()
-	id, now := must(h.store.NextID(context.Background(), daemon.HandoffIDs))(h.t), time.Now().UTC()
+	id, now := value(h.store.NextID(context.Background(), daemon.HandoffIDs))(h.t), time.Now().UTC()
 	o := &daemon.Handoff{
 		ID: id, Ref: fmt.Sprint("ref-", id), AgentID: a.ID, Persona: a.PersonaSlug(), Host: a.Host, Reason: "manual", Mode: daemon.ModeAgent, Generation: 1,
 		Phase: phase, PhaseAt: now, FilePath: fmt.Sprintf("/handoffs/%d.md", id), Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
@@ -279,7 +242,7 @@ func died(a *daemon.Agent) {
 
 func (h *fixture) commit(c *daemon.Change) {
 	h.t.Helper()
-	check(h.t, h.store.Commit(context.Background(), c))
+	must(h.t, h.store.Commit(context.Background(), c))
 }
 
 // events commits n events of one type, each in a transaction of its own.
@@ -294,7 +257,7 @@ func (h *fixture) events(n int, typ event.Type, agentID *int64) {
 // persona makes a persona and returns its slug.
 func (h *fixture) persona() string {
 	h.t.Helper()
-	return must(h.client.CreatePersona(h.t.Context(), personas.New{Role: "developer", Name: "con"}))(h.t).Slug
+	return value(h.client.CreatePersona(h.t.Context(), personas.New{Role: "developer", Name: "con"}))(h.t).Slug
 }
 
 // door is one way to call the API: over a socket or TCP, with headers.
@@ -342,14 +305,14 @@ type answer struct {
 // do sends a request and reads the answer. It checks that an error has the shape of one.
 func (d door) do(method, path, body string) answer {
 	d.h.t.Helper()
-	r := must(http.NewRequestWithContext(d.h.t.Context(), method, d.base+path, strings.NewReader(body)))(d.h.t)
+	r := value(http.NewRequestWithContext(d.h.t.Context(), method, d.base+path, strings.NewReader(body)))(d.h.t)
 	maps.Copy(r.Header, d.header)
 	if host := r.Header.Get("Host"); host != "" {
 		r.Host = host
 	}
-	response := must(d.client.Do(r))(d.h.t)
+	response := value(d.client.Do(r))(d.h.t)
 	defer response.Body.Close()
-	got := answer{response.StatusCode, response.Header, must(io.ReadAll(response.Body))(d.h.t)}
+	got := answer{response.StatusCode, response.Header, value(io.ReadAll(response.Body))(d.h.t)}
 	if got.status >= 400 && !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
 		got.shape(d.h.t, method+" "+path)
 	}
@@ -363,12 +326,16 @@ func (d door) ok(method, path, body string, says ...string) answer {
 	if got.status >= 300 {
 		d.h.t.Errorf("%s %s with %s: %d %s", method, path, body, got.status, got.body)
 	}
-	for _, want := range says {
-		if !strings.Contains(string(got.body), want) {
-			d.h.t.Errorf("%s %s: no %q in %s", method, path, want, got.body)
-		}
-	}
+	holds(d.h.t, method+" "+path, string(got.body), says...)
 	return got
+}
+
+// refuses sends each of the bodies, which must be refused with the status and with its code.
+func (d door) refuses(method, path string, status int, codes map[string]string) {
+	d.h.t.Helper()
+	for body, code := range codes {
+		d.do(method, path, body).wants(d.h.t, body, status, code)
+	}
 }
 
 // shape checks that an error is exactly {"error": sentence, "code": snake_case}.
@@ -391,14 +358,6 @@ func (a answer) wants(t testing.TB, what string, status int, code string) {
 	}
 }
 
-// wantEqual says what differs.
-func wantEqual[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
 // wantError checks the error of a client's call.
 func wantError(t testing.TB, err error, kind daemon.Kind, code, sentence string) {
 	t.Helper()
@@ -416,4 +375,13 @@ func refused[T any](_ T, err error) func(t testing.TB, kind daemon.Kind, code, s
 	}
 }
 
-var equal = wardentest.Equal
+var must, wantErr, holds, shortDir = wardentest.Must, wardentest.WantErr, wardentest.Holds, wardentest.ShortDir
+
+func equal[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	wardentest.Equal(t, what, got, want)
+}
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

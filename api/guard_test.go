@@ -16,7 +16,7 @@ func TestGuardOfTCP(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	_, port, err := net.SplitHostPort(h.tcp)
-	check(t, err)
+	must(t, err)
 	for _, row := range []struct {
 		what, name, value string
 		status            int
@@ -59,7 +59,7 @@ func TestGuardOfTCP(t *testing.T) {
 			}
 		}
 	}
-	wantEqual(t, "401 without WWW-Authenticate", h.tcpDoor().with("Authorization", "").do("GET", "/healthz", "").header.Get("WWW-Authenticate"), "Bearer")
+	equal(t, "401 without WWW-Authenticate", h.tcpDoor().with("Authorization", "").do("GET", "/healthz", "").header.Get("WWW-Authenticate"), "Bearer")
 }
 
 // TestNamesOfTheOperator: a name of the settings is ours as well, and every other name is still refused.
@@ -73,19 +73,19 @@ func TestNamesOfTheOperator(t *testing.T) {
 		"evil.example": 403, "tailnet.ts.net": 403, "x.desk.tailnet.ts.net": 403, "desk.tailnet.ts.net.evil.example": 403, "127.0.0.2": 403,
 	} {
 		d := h.tcpDoor().with("Host", name)
-		wantEqual(t, name, d.do("GET", "/api/agents", "").status, status)
+		equal(t, name, d.do("GET", "/api/agents", "").status, status)
 	}
 	d := h.tcpDoor().with("Host", "desk.tailnet.ts.net")
 	d.with("Origin", "https://desk.tailnet.ts.net").ok("GET", "/api/agents", "")
 	d.with("Origin", "https://evil.example").do("GET", "/api/agents", "").wants(t, "foreign origin", 403, "foreign_origin")
 	d.with("Authorization", "").do("GET", "/api/agents", "").wants(t, "no token", 401, "token_required")
-	link := must(h.client.DashboardLink(t.Context()))(t)
+	link := value(h.client.DashboardLink(t.Context()))(t)
 	local, key, _ := strings.Cut(link.URL, "/login?")
 	if link.PublicURL == nil || *link.PublicURL != "https://desk.tailnet.ts.net/login?"+key || local != "http://"+h.tcp {
 		t.Errorf("link %+v", link)
 	}
 	for host, secure := range map[string]bool{"desk.tailnet.ts.net": true, "127.0.0.1": false} {
-		link := must(h.client.DashboardLink(t.Context()))(t)
+		link := value(h.client.DashboardLink(t.Context()))(t)
 		_, path, _ := strings.Cut(link.URL, h.tcp)
 		got := h.tcpDoor().with("Authorization", "").with("Host", host).do("GET", path, "")
 		if cookie := got.header.Get("Set-Cookie"); got.status != 200 || cookie == "" || strings.Contains(cookie, "Secure") != secure {
@@ -127,10 +127,8 @@ func TestHookSocket(t *testing.T) {
 		has = append(has, r.method+" "+strings.TrimPrefix(r.path, "/api/agents/:id"))
 		paths[r.path] = true
 	}
-	if want := []string{"POST /hooks/:event", "POST /handoff", "GET /handoff", "DELETE /handoff", "POST /messages", "GET /messages",
-		"POST /context", "GET /peers", "POST /peers/messages"}; !slices.Equal(has, want) {
-		t.Errorf("agents may use %q, want %q", has, want)
-	}
+	equal(t, "what agents may use", has, []string{"POST /hooks/:event", "POST /handoff", "GET /handoff", "DELETE /handoff", "POST /messages", "GET /messages",
+		"POST /context", "GET /peers", "POST /peers/messages"})
 	for _, r := range h.server.routes() {
 		if slices.Contains(has, r.method+" "+strings.TrimPrefix(r.path, "/api/agents/:id")) {
 			continue

@@ -16,7 +16,7 @@ import (
 // asked asks for a handoff of an agent and returns its id.
 func (h *fixture) asked(a *daemon.Agent) int64 {
 	h.t.Helper()
-	return must(h.client.RequestHandoff(h.t.Context(), a.ID, handoffs.HandoffRequest{}))(h.t).HandoffID
+	return value(h.client.RequestHandoff(h.t.Context(), a.ID, handoffs.HandoffRequest{}))(h.t).HandoffID
 }
 
 // TestRecordedHandoff: the API shows all fields of a handoff that failed after its record, and can retry it.
@@ -32,20 +32,20 @@ func TestRecordedHandoff(t *testing.T) {
 		o.ContextUse, o.Structured = &daemon.ContextUse{Tokens: 7, Limit: &size, Source: "transcript"}, &daemon.Structured{WhatWasDone: &text}
 		o.Metrics.Phases[daemon.Verifying] = 3
 	}).ID
-	got := must(h.client.Handoff(ctx, id))(t)
+	got := value(h.client.Handoff(ctx, id))(t)
 	if got.Error == nil || got.Error.Hint != "end it" || got.Structured == nil || got.ContextUse == nil || len(got.Warnings) != 1 {
 		t.Errorf("handoff: %+v", got)
 	}
 	refused(h.client.ContextFile(ctx, id))(t, daemon.KindNotFound, "context_missing", "")
 	h.mainDoor().do("GET", at("handoffs", id, "/record"), "").wants(t, "no record", 404, "record_missing")
-	row := must(h.store.Handoff(ctx, id))(t)
+	row := value(h.store.Handoff(ctx, id))(t)
 	h.commit(&daemon.Change{
 		Move: &daemon.Move{Handoff: &row, From: daemon.Failed},
 		NewRecord: &daemon.Record{HandoffID: id, AgentID: a.ID, Agent: "a", Persona: slug, Document: "the document", Context: "the context", At: now,
 			Decisions: []data.Decision{{Agent: "a", Summary: "slate", Timestamp: now}}, Messages: []data.Message{{Agent: "a", Role: "user", Text: "Mend it.", At: now}},
 			Todos: []data.Todo{{Text: "Sweep", Status: "pending"}}},
 	})
-	wantEqual(t, "context file", string(must(h.client.ContextFile(ctx, id))(t)), "the context")
+	equal(t, "context file", string(value(h.client.ContextFile(ctx, id))(t)), "the context")
 	record := h.mainDoor().do("GET", at("handoffs", id, "/record"), "")
 	for _, want := range []string{`"summary":"slate"`, `"references":[]`, `"text":"Mend it."`, `"todos":[{"text":"Sweep","status":"pending"}]`} {
 		if record.status != 200 || !strings.Contains(string(record.body), want) || strings.Contains(string(record.body), "the document") {
@@ -56,7 +56,7 @@ func TestRecordedHandoff(t *testing.T) {
 		path := fmt.Sprintf("/ui/handoffs/%d/%s", id, kind)
 		h.mainDoor().with("Accept", "text/html").ok("GET", path, "", "the "+kind)
 	}
-	if got = must(h.client.RetryHandoff(ctx, id, ""))(t); got.Status != daemon.StatusInProgress || got.Error != nil {
+	if got = value(h.client.RetryHandoff(ctx, id, ""))(t); got.Status != daemon.StatusInProgress || got.Error != nil {
 		t.Errorf("retried: %+v", got)
 	}
 }
@@ -69,12 +69,12 @@ func TestCancelTheHandoffThatWasShown(t *testing.T) {
 	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
 	a, other := h.agent(plays), h.agent(plays)
 	shown, foreign := h.asked(a), h.asked(other)
-	if got := must(h.client.CancelHandoff(ctx, a.ID, shown))(t); got.ID != shown || got.Status != daemon.StatusCancelled {
+	if got := value(h.client.CancelHandoff(ctx, a.ID, shown))(t); got.ID != shown || got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
 	refused(h.client.CancelHandoff(ctx, a.ID, foreign))(t, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
 
-	open, before := h.asked(a), must(h.store.LastEventID(ctx))(t)
+	open, before := h.asked(a), value(h.store.LastEventID(ctx))(t)
 	for _, id := range []int64{shown, foreign, 9999} {
 		refused(h.client.CancelHandoff(ctx, a.ID, id))(t, daemon.KindConflict, "another_handoff", fmt.Sprintf("Agent %d is in handoff %d by now, not in %d: look at it again", a.ID, open, id))
 	}
@@ -83,7 +83,7 @@ func TestCancelTheHandoffThatWasShown(t *testing.T) {
 		got.wants(t, "handoff_id "+value, 400, "invalid_field")
 	}
 	unchanged(h, "cancelling another handoff", before)
-	must(h.client.CancelHandoff(ctx, a.ID, open))(t)
+	value(h.client.CancelHandoff(ctx, a.ID, open))(t)
 	refused(h.client.CancelHandoff(ctx, a.ID, shown))(t, daemon.KindConflict, "handoff_ended", "Handoff has ended: it is cancelled")
 }
 
@@ -95,8 +95,8 @@ func TestCancelARetriedHandoff(t *testing.T) {
 	a := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
 	failed := h.handoff(a, daemon.Failed, nil).ID
 	h.handoff(a, daemon.Cancelled, nil)
-	must(h.client.RetryHandoff(ctx, failed, ""))(t)
-	if got := must(h.client.CancelHandoff(ctx, a.ID, failed))(t); got.ID != failed || got.Status != daemon.StatusCancelled {
+	value(h.client.RetryHandoff(ctx, failed, ""))(t)
+	if got := value(h.client.CancelHandoff(ctx, a.ID, failed))(t); got.ID != failed || got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
 }
@@ -109,7 +109,7 @@ func TestLine(t *testing.T) {
 	ask := func(a *daemon.Agent) int64 {
 		t.Helper()
 		id := h.asked(a)
-		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
+		value(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 		return id
 	}
 	first := h.agent(plays)
@@ -121,12 +121,12 @@ func TestLine(t *testing.T) {
 	h.agent(func(a *daemon.Agent) { plays(a); ended(a); a.PreviousAgentID, a.Generation = &second.ID, 3 })
 
 	for _, id := range []int64{one, two, three} {
-		line := must(h.client.Line(ctx, id))(t)
+		line := value(h.client.Line(ctx, id))(t)
 		if len(line) != 3 || line[0].ID != three || line[1].ID != two || line[2].ID != one || line[0].Generation != 2 {
 			t.Errorf("line of handoff %d: %+v, want %d, %d, %d", id, line, three, two, one)
 		}
 	}
-	if line := must(h.client.Line(ctx, four))(t); len(line) != 1 || line[0].ID != four {
+	if line := value(h.client.Line(ctx, four))(t); len(line) != 1 || line[0].ID != four {
 		t.Errorf("line of a stranger: %+v", line)
 	}
 	refused(h.client.Line(ctx, 9999))(t, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
@@ -141,16 +141,16 @@ func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
 	a := h.agent(func(a *daemon.Agent) { a.Persona, a.Runtime = &slug, "toy" })
 	const sentence = "No copy of the agent's session can write the document, because its runtime toy cannot copy a session: ask the agent itself with mode agent"
 	refused(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true}))(t, daemon.KindUnprocessable, "cannot_copy_session", sentence)
-	wantEqual(t, "handoffs", len(must(h.client.Handoffs(ctx, ListOptions{}))(t)), 0)
-	begun := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
+	equal(t, "handoffs", len(value(h.client.Handoffs(ctx, ListOptions{}))(t)), 0)
+	begun := value(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
 	for moved := true; moved; { // the daemon works on it meanwhile
-		row, now := must(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
+		row, now := value(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
 		from := row.Phase
 		row.Phase, row.CompletedAt = daemon.Failed, &now
 		row.Error = &daemon.Failure{Phase: daemon.Requested, Code: "document_missing", Message: "There is none"}
 		err := h.store.Commit(ctx, &daemon.Change{Move: &daemon.Move{Handoff: &row, From: from, Cause: "a test"}})
 		if moved = errors.Is(err, daemon.ErrMoved); !moved {
-			check(t, err)
+			must(t, err)
 		}
 	}
 	refused(h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate))(t, daemon.KindUnprocessable, "cannot_copy_session", sentence)
@@ -161,12 +161,12 @@ func TestHeirs(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	slug := h.persona()
-	other := must(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
+	other := value(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
 	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
 	here := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
 	path, local := at("agents", a.ID, "/handoff"), at("agents", here.ID, "/handoff")
 	many := `{"persona": "` + other + `"}` + strings.Repeat(`, {}`, 8)
-	for body, code := range map[string]string{
+	h.mainDoor().refuses("POST", path, 400, map[string]string{
 		`{"to_persona": 1}`:                           "invalid_field",
 		`{"keep": "yes"}`:                             "invalid_field",
 		`{"to": {}}`:                                  "invalid_field",
@@ -179,20 +179,16 @@ func TestHeirs(t *testing.T) {
 		`{"model": "a b"}`:                            "bad_model",
 		`{"runtime": "-x"}`:                           "bad_runtime",
 		`{"permission_mode": "a\u0007"}`:              "bad_permission_mode",
-	} {
-		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
-	}
-	for body, code := range map[string]string{
+	})
+	h.mainDoor().refuses("POST", local, 422, map[string]string{
 		`{"force": true, "to_persona": "tester-nobody-9"}`:                           "unknown_persona",
 		`{"force": true, "to": [{"persona": "` + other + `"}, {"runtime": "none"}]}`: "unknown_runtime",
 		`{"force": true, "permission_mode": "sometimes"}`:                            "bad_permission_mode",
-	} {
-		h.mainDoor().do("POST", local, body).wants(t, body, 422, code)
-	}
-	begun := must(h.client.RequestHandoff(t.Context(), here.ID, handoffs.HandoffRequest{Force: true, Keep: true, Heirs: []daemon.Heir{
+	})
+	begun := value(h.client.RequestHandoff(t.Context(), here.ID, handoffs.HandoffRequest{Force: true, Keep: true, Heirs: []daemon.Heir{
 		{Persona: other, Model: "m"}, {PermissionMode: "plan"},
 	}}))(t)
-	got := must(h.client.Handoff(t.Context(), begun.HandoffID))(t)
+	got := value(h.client.Handoff(t.Context(), begun.HandoffID))(t)
 	want := []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: other, Runtime: "claude", Model: "m"}}, {Heir: daemon.Heir{Persona: slug, Runtime: "claude", PermissionMode: "plan"}}}
 	if !got.Keep || fmt.Sprintf("%+v", got.Heirs) != fmt.Sprintf("%+v", want) {
 		t.Errorf("keep %v, heirs %+v, want %+v", got.Keep, got.Heirs, want)
@@ -200,7 +196,7 @@ func TestHeirs(t *testing.T) {
 	// What stands beside the list holds for its members that do not say otherwise.
 	body := `{"force": true, "to": [{"model": "n"}, {"persona": "` + other + `"}], "model": "m"}`
 	h.mainDoor().ok("POST", path, body)
-	if heirs := must(h.client.LatestHandoff(t.Context(), a.ID))(t).Heirs; len(heirs) != 2 || heirs[0].Model != "n" || heirs[1].Model != "m" || heirs[1].Persona != other {
+	if heirs := value(h.client.LatestHandoff(t.Context(), a.ID))(t).Heirs; len(heirs) != 2 || heirs[0].Model != "n" || heirs[1].Model != "m" || heirs[1].Persona != other {
 		t.Errorf("heirs %+v", heirs)
 	}
 }
@@ -219,7 +215,7 @@ func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
 	} {
 		h := build(t, func(s *Server) { s.Daemon.Settings().Handoff.Targets = tt.targets })
 		slug := h.persona()
-		other := must(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
+		other := value(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
 		for i, in := range []handoffs.HandoffRequest{
 			{},
 			{Heirs: []daemon.Heir{{Persona: slug, Model: "m"}}},
@@ -234,9 +230,7 @@ func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
 			own := NewAgentClient(h.hook, secret)
 			_, err := own.RequestHandoff(t.Context(), a.ID, in)
 			own.Close()
-			if tt.allowed[i] != (err == nil) {
-				t.Errorf("targets %q, request %d: %v, want it allowed: %v", tt.targets, i, err, tt.allowed[i])
-			}
+			equal(t, fmt.Sprintf("targets %q, request %d is allowed", tt.targets, i), err == nil, tt.allowed[i])
 			if err == nil {
 				continue
 			}
@@ -244,7 +238,7 @@ func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
 			if said := err.Error(); i < 5 && !strings.Contains(said, "handoff.targets") {
 				t.Errorf("request %d: %s", i, said)
 			}
-			must(h.client.RequestHandoff(t.Context(), a.ID, in))(t)
+			value(h.client.RequestHandoff(t.Context(), a.ID, in))(t)
 		}
 	}
 }

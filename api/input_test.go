@@ -39,7 +39,7 @@ func everyRoute(h *fixture, do func(r route, path string)) {
 // unchanged checks that bad input to a route did not make the daemon type or store anything.
 func unchanged(h *fixture, what string, before int64) {
 	h.t.Helper()
-	equal(h.t, what+" added an event to the log", must(h.store.LastEventID(h.t.Context()))(h.t), before)
+	equal(h.t, what+" added an event to the log", value(h.store.LastEventID(h.t.Context()))(h.t), before)
 }
 
 func TestBadIDs(t *testing.T) {
@@ -53,16 +53,14 @@ func TestBadIDs(t *testing.T) {
 			path := strings.ReplaceAll(r.path, ":id", id)
 			got := h.mainDoor().do(r.method, path, "")
 			got.wants(t, r.method+" "+path, 400, "invalid_id")
-			wantEqual(t, path, got.shape(t, path).Error, "Id must be a positive integer")
+			equal(t, path, got.shape(t, path).Error, "Id must be a positive integer")
 		}
 		door := h.mainDoor()
 		if strings.HasSuffix(r.path, "/keys") { // which come over TCP only
 			door = h.tcpDoor()
 		}
 		got := door.do(r.method, strings.ReplaceAll(r.path, ":id", "9223372036854775807"), requiredBody(r))
-		if got.status != 404 {
-			t.Errorf("%s %s of the largest id: %d %s", r.method, r.path, got.status, got.body)
-		}
+		equal(t, fmt.Sprintf("%s %s of the largest id", r.method, r.path), got.status, 404)
 	}
 }
 
@@ -89,7 +87,7 @@ func TestBadParameters(t *testing.T) {
 	before := int64(-1)
 	everyRoute(h, func(r route, path string) {
 		if before < 0 {
-			before = must(h.store.LastEventID(t.Context()))(t)
+			before = value(h.store.LastEventID(t.Context()))(t)
 		}
 		bad := map[string]string{
 			"?nonsense=1": "unknown_parameter", "?Limit=1": "unknown_parameter", "?=": "unknown_parameter",
@@ -142,7 +140,7 @@ func TestBadBodies(t *testing.T) {
 	before := int64(-1)
 	everyRoute(h, func(r route, path string) {
 		if before < 0 {
-			before = must(h.store.LastEventID(t.Context()))(t)
+			before = value(h.store.LastEventID(t.Context()))(t)
 		}
 		if r.method == "GET" || strings.HasPrefix(r.path, "/hooks/") {
 			return
@@ -178,7 +176,7 @@ func TestWrongTypes(t *testing.T) {
 		for _, value := range row.wrong {
 			got := h.mainDoor().do("POST", path, `{"`+row.field+`": `+value+`}`)
 			got.wants(t, value, 400, "invalid_field")
-			wantEqual(t, value, got.shape(t, path).Error, `Field "`+row.field+`" must be `+row.says)
+			equal(t, value, got.shape(t, path).Error, `Field "`+row.field+`" must be `+row.says)
 		}
 	}
 }
@@ -194,7 +192,7 @@ func TestBadText(t *testing.T) {
 	h.mainDoor().do("POST", at("agents", a.ID, "/messages"), "").wants(t, "no text", 400, "bad_text")
 	h.mainDoor().do("PATCH", at("agents", a.ID, ""), "{}").wants(t, "no persona", 400, "invalid_field")
 	h.mainDoor().do("POST", at("agents", a.ID, "/handoff"), `{"mode": "magic"}`).wants(t, "mode", 400, "bad_mode")
-	wantEqual(t, "typed", len(h.tmux.Inputs(a.Ref())), 0)
+	equal(t, "typed", len(h.tmux.Inputs(a.Ref())), 0)
 }
 
 func TestRouting(t *testing.T) {
@@ -247,13 +245,11 @@ func TestFaults(t *testing.T) {
 		if w.Code != want.status || w.Body.String() != want.body {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
-		wantEqual(t, path, strings.Count(log.String(), "secret of the house"), want.logged)
+		equal(t, path, strings.Count(log.String(), "secret of the house"), want.logged)
 	}
 	log.Reset()
 	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/panic", nil))
-	if !strings.Contains(log.String(), "TestFaults") {
-		t.Errorf("a panic was logged without its stack: %s", log.String())
-	}
+	holds(t, "the stack of a panic in the log", log.String(), "TestFaults")
 }
 
 // TestOwnFieldsAreNotDecoded: a field of a request that has no name on the wire is the daemon's own, whatever a body calls it.

@@ -74,7 +74,7 @@ func TestAnAgentIsNotTheOperator(t *testing.T) {
 	slug := h.persona()
 	other := h.launched("other", "s-1", func(a *daemon.Agent) { a.Host = "here" })
 	leave := h.asAgent()
-	before := must(h.store.LastEventID(t.Context()))(t)
+	before := value(h.store.LastEventID(t.Context()))(t)
 	for _, door := range []door{h.mainDoor(), h.tcpDoor()} {
 		var may []string
 		for _, r := range h.server.routes() {
@@ -86,7 +86,7 @@ func TestAnAgentIsNotTheOperator(t *testing.T) {
 				may = append(may, r.name())
 			}
 		}
-		wantEqual(t, "an agent may at the "+door.name, strings.Join(may, "\n"), insideMay)
+		equal(t, "an agent may at the "+door.name, strings.Join(may, "\n"), insideMay)
 	}
 	unchanged(h, "an agent", before)
 	for path, want := range map[string]string{
@@ -107,7 +107,7 @@ func TestAnAgentAsksAboutItself(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	h.asAgent()
-	own := slices.MaxFunc(must(h.store.Agents(t.Context(), daemon.AgentFilter{}))(t), func(a, b daemon.Agent) int { return int(a.ID - b.ID) })
+	own := slices.MaxFunc(value(h.store.Agents(t.Context(), daemon.AgentFilter{}))(t), func(a, b daemon.Agent) int { return int(a.ID - b.ID) })
 	h.mainDoor().do("POST", at("agents", own.ID, "/messages"), `{"text": "!id", "command": true}`).wants(t, "a command", 403, "operator_only")
 	h.mainDoor().do("POST", at("agents", own.ID, "/handoff"), `{"drop_messages": true}`).wants(t, "to drop its messages", 403, "operator_only")
 	h.mainDoor().ok("POST", at("agents", own.ID, "/messages"), `{"text": "go on then"}`)
@@ -120,14 +120,14 @@ func TestAnOrphanOfAnAgentIsNotTheOperator(t *testing.T) {
 	h := build(t, nil)
 	h.launched("mine", "s-1", func(a *daemon.Agent) { a.Host = "here" })
 	for secret, want := range map[string]string{"mine": "403", "of no agent": "201"} {
-		ask := exec.Command(must(os.Executable())(t))
+		ask := exec.Command(value(os.Executable())(t))
 		ask.Env = append(os.Environ(), askVariable+"="+h.main+" POST /api/dashboard/links", "UNDERSTUDY_LAUNCH="+secret)
-		wantEqual(t, "a process with the secret "+secret, string(must(ask.Output())(t)), want)
+		equal(t, "a process with the secret "+secret, string(value(ask.Output())(t)), want)
 	}
 	everything, _ := h.server.Handlers()
 	gone := tmux.Peer{Process: tmux.Process{PID: noProcess}}
 	r := httptest.NewRequest("POST", "/api/dashboard/links", nil).WithContext(context.WithValue(t.Context(), senderKey{}, &gone))
 	w := httptest.NewRecorder()
 	everything.ServeHTTP(w, r)
-	wantEqual(t, "a process that is gone", w.Code, http.StatusForbidden)
+	equal(t, "a process that is gone", w.Code, http.StatusForbidden)
 }

@@ -34,18 +34,14 @@ func keyIn(body []byte) string {
 // signIn opens a fresh link and returns the cookie and the key that the browser got.
 func signIn(t *testing.T, h *fixture) (cookie, key string) {
 	t.Helper()
-	link := must(h.server.DashboardLink())(t)
-	u := must(url.Parse(link.URL))(t)
+	link := value(h.server.DashboardLink())(t)
+	u := value(url.Parse(link.URL))(t)
 	got := h.browser().do("GET", u.RequestURI(), "")
 	cookie, key = got.header.Get("Set-Cookie"), keyIn(got.body)
 	if got.status != 200 || key == "" || cookie == "" {
 		t.Fatalf("link: %d %s, cookie %q", got.status, got.body, cookie)
 	}
-	for _, flag := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
-		if !strings.Contains(cookie, flag) {
-			t.Errorf("cookie without %s: %s", flag, cookie)
-		}
-	}
+	holds(t, "the cookie", cookie, "HttpOnly", "SameSite=Strict", "Path=/")
 	if strings.Contains(cookie, key) || strings.Contains(key, h.token) || strings.Contains(cookie, h.token) || strings.Contains(cookie, "Domain") {
 		t.Errorf("cookie: %s", cookie)
 	}
@@ -59,7 +55,7 @@ func signIn(t *testing.T, h *fixture) (cookie, key string) {
 func TestLinkOpensTheDashboardOnce(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	link := must(h.server.DashboardLink())(t)
+	link := value(h.server.DashboardLink())(t)
 	if !strings.HasPrefix(link.URL, "http://"+h.tcp+"/login?key=") || time.Until(link.ExpiresAt) > time.Hour {
 		t.Errorf("link %s until %s", link.URL, link.ExpiresAt)
 	}
@@ -127,8 +123,7 @@ func visitor(t *testing.T, h *fixture) *browserTab {
 // mac signs lines as a page does.
 func (b *browserTab) mac(t *testing.T, lines ...string) string {
 	t.Helper()
-	key, err := base64.RawURLEncoding.DecodeString(b.key)
-	check(t, err)
+	key := value(base64.RawURLEncoding.DecodeString(b.key))(t)
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(strings.Join(lines, "\n")))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
@@ -175,7 +170,7 @@ func TestCookieAndProof(t *testing.T) {
 	a := h.agent(func(a *daemon.Agent) { a.Name = "needle-in-the-page" })
 	b := visitor(t, h)
 	for _, path := range []string{"/", "/ui/pipelines?status=done", "/ui/settings", fmt.Sprintf("/ui/agents/%d", a.ID), "/api/agents", "/api/audit", "/metrics"} {
-		u := must(url.Parse(path))(t)
+		u := value(url.Parse(path))(t)
 		page := isPage(&http.Request{Method: "GET", URL: u})
 		got := b.do(t, "GET", path, "")
 		if got.status != 200 || path == "/" && !strings.Contains(string(got.body), a.Name) {
@@ -209,7 +204,7 @@ func TestCookieAndProof(t *testing.T) {
 		"the token":            name + "=" + h.token,
 	} {
 		for _, path := range []string{"/api/agents", "/"} {
-			wantEqual(t, what, b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, "").status, 401)
+			equal(t, what, b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, "").status, 401)
 		}
 	}
 }
@@ -257,18 +252,18 @@ func TestLoginsOutliveTheDaemon(t *testing.T) {
 	run := func() *fixture {
 		return build(t, func(s *Server) {
 			s.Token = token
-			s.logins = must(openLogins(file, time.Now()))(t)
+			s.logins = value(openLogins(file, time.Now()))(t)
 		})
 	}
 	first := run()
 	b := visitor(t, first)
 	sent := b.door(t, "GET", "/api/agents", "")
 	sent.ok("GET", "/api/agents", "")
-	wantEqual(t, "the file's mode is", must(os.Stat(file))(t).Mode().Perm(), 0o600)
-	if kept := string(must(os.ReadFile(file))(t)); strings.Contains(kept, b.key) || strings.Contains(b.cookie, kept) {
+	equal(t, "the file's mode is", value(os.Stat(file))(t).Mode().Perm(), 0o600)
+	if kept := string(value(os.ReadFile(file))(t)); strings.Contains(kept, b.key) || strings.Contains(b.cookie, kept) {
 		t.Errorf("the file contains a key: %s", kept)
 	}
-	check(t, first.quit())
+	must(t, first.quit())
 
 	second := run()
 	// The name of the cookie has the port. A restarted daemon has the same port; here it has another one.
@@ -286,24 +281,24 @@ func TestLoginsEnd(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "logins.json")
 	now := time.Now()
-	l := must(openLogins(file, now))(t)
-	idle := must(l.add("", now))(t)
+	l := value(openLogins(file, now))(t)
+	idle := value(l.add("", now))(t)
 	if l.known(idle, now.Add(loginIdle-time.Second)) == nil || l.known(idle, now.Add(loginIdle)) != nil {
 		t.Error("a login that nobody uses must end after a day")
 	}
-	used := must(l.add("", now))(t)
+	used := value(l.add("", now))(t)
 	at := now
-	for ; must(l.use(used, at))(t) != nil; at = at.Add(loginIdle / 2) {
+	for ; value(l.use(used, at))(t) != nil; at = at.Add(loginIdle / 2) {
 		if at.Sub(now) > 2*loginLife {
 			t.Fatal("a used login never ends")
 		}
 	}
-	wantEqual(t, "a used login ends after", at.Sub(now), loginLife)
-	kept := must(openLogins(file, now))(t).list(now)
+	equal(t, "a used login ends after", at.Sub(now), loginLife)
+	kept := value(openLogins(file, now))(t).list(now)
 	if len(kept) != 1 || kept[0].ID != used {
 		t.Errorf("the file keeps %v, want only the login in use", kept)
 	}
-	check(t, os.WriteFile(file, []byte("{"), 0o600))
+	must(t, os.WriteFile(file, []byte("{"), 0o600))
 	if broken, err := openLogins(file, now); err == nil || len(broken.list(now)) != 0 || !strings.Contains(err.Error(), file) {
 		t.Errorf("of a broken file: %v, %v", broken.list(now), err)
 	}
@@ -313,23 +308,23 @@ func TestLoginsEnd(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "logins.json")
-	h := build(t, func(s *Server) { s.logins = must(openLogins(file, time.Now()))(t) })
+	h := build(t, func(s *Server) { s.logins = value(openLogins(file, time.Now()))(t) })
 	one, two, three := visitor(t, h), visitor(t, h), visitor(t, h)
 	id := func(b *browserTab) string {
 		_, value, _ := strings.Cut(b.cookie, "=")
 		id, _, _ := strings.Cut(value, ".")
 		return id
 	}
-	stream := must(http.NewRequestWithContext(t.Context(), "GET", "http://"+h.tcp+"/api/events", nil))(t)
+	stream := value(http.NewRequestWithContext(t.Context(), "GET", "http://"+h.tcp+"/api/events", nil))(t)
 	stream.Header.Set("Cookie", one.cookie)
 	stream.Header.Set(proofHeader, one.proof(t, "GET", "/api/events", ""))
-	reading := must(http.DefaultClient.Do(stream))(t)
+	reading := value(http.DefaultClient.Do(stream))(t)
 	defer reading.Body.Close()
 	if reading.StatusCode != 200 {
 		t.Fatalf("feed: %s", reading.Status)
 	}
 
-	gone := must(h.client.RevokeLogins(t.Context(), id(one)))(t)
+	gone := value(h.client.RevokeLogins(t.Context(), id(one)))(t)
 	if len(gone) != 1 || gone[0].ID != id(one) {
 		t.Errorf("revoked %v", gone)
 	}
@@ -350,11 +345,11 @@ func TestRevoke(t *testing.T) {
 		t.Errorf("the page of settings:\n%s", page.body)
 	}
 
-	wantEqual(t, "revoked", len(must(h.client.RevokeLogins(t.Context()))(t)), 2)
-	wantEqual(t, "left", len(must(h.client.Logins(t.Context()))(t)), 0)
-	wantEqual(t, "the file still has", len(must(openLogins(file, time.Now()))(t).list(time.Now())), 0)
+	equal(t, "revoked", len(value(h.client.RevokeLogins(t.Context()))(t)), 2)
+	equal(t, "left", len(value(h.client.Logins(t.Context()))(t)), 0)
+	equal(t, "the file still has", len(value(openLogins(file, time.Now()))(t).list(time.Now())), 0)
 	two.do(t, "GET", "/api/agents", "").wants(t, "all", 401, "token_required")
-	wantEqual(t, "the frame", h.browser().with("Cookie", three.cookie).do("GET", "/", "").status, 401)
+	equal(t, "the frame", h.browser().with("Cookie", three.cookie).do("GET", "/", "").status, 401)
 }
 
 func TestBrowserNames(t *testing.T) {
@@ -381,7 +376,7 @@ func TestNoDashboardWithoutAddress(t *testing.T) {
 func TestPagesKeepTheirPolicy(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	if link := must(h.client.DashboardLink(t.Context()))(t); !strings.Contains(link.URL, "/login?key=") {
+	if link := value(h.client.DashboardLink(t.Context()))(t); !strings.Contains(link.URL, "/login?key=") {
 		t.Errorf("link %q", link.URL)
 	}
 	run := h.pipeline(nil)
@@ -399,6 +394,6 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 	if f.header.Get("Content-Type") != "text/javascript; charset=utf-8" || f.header.Get("Etag") == "" {
 		t.Errorf("app.js: %v", f.header)
 	}
-	wantEqual(t, "app.js again", h.mainDoor().with("If-None-Match", f.header.Get("Etag")).do("GET", "/ui/static/app.js", "").status, http.StatusNotModified)
+	equal(t, "app.js again", h.mainDoor().with("If-None-Match", f.header.Get("Etag")).do("GET", "/ui/static/app.js", "").status, http.StatusNotModified)
 	h.mainDoor().do("GET", "/ui/static/..%2fdoc.go", "").wants(t, "a file beside", 404, "not_found")
 }

@@ -35,9 +35,7 @@ func (h *fixture) metrics() map[string]float64 {
 		h.t.Fatalf("metrics: %d %s %.200s", got.status, got.header.Get("Content-Type"), got.body)
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	if _, err := parser.TextToMetricFamilies(bytes.NewReader(got.body)); err != nil {
-		h.t.Errorf("metrics are malformed: %v", err)
-	}
+	value(parser.TextToMetricFamilies(bytes.NewReader(got.body)))(h.t)
 	series := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(got.body))
 	for lines.Scan() {
@@ -85,12 +83,12 @@ func TestMetricsAreClean(t *testing.T) {
 		}
 	})
 	h.mainDoor().with(hookKeyHeader, "k").do("POST", "/hooks/Stop", "{}")
-	problems := must(testutil.GatherAndLint(h.server.meter.registry))(t)
+	problems := value(testutil.GatherAndLint(h.server.meter.registry))(t)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	explained := string(must(os.ReadFile("../docs/operating.md"))(t))
-	for _, family := range must(h.server.meter.registry.Gather())(t) {
+	explained := string(value(os.ReadFile("../docs/operating.md"))(t))
+	for _, family := range value(h.server.meter.registry.Gather())(t) {
 		if name, ours := strings.CutPrefix(family.GetName(), "understudy_"); ours && !strings.Contains(explained, "`"+name+"`") {
 			t.Errorf("docs/operating.md: add %s to the table of metrics", name)
 		}
@@ -126,7 +124,7 @@ func TestMetricsAreClean(t *testing.T) {
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { // events from before the daemon's start are not counted
-		check(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{eventOf("agent_ended", "here", "{}")}}))
+		must(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{eventOf("agent_ended", "here", "{}")}}))
 	})
 	h.agent(func(a *daemon.Agent) { a.StateAt = time.Now() })
 	h.agent(away)
@@ -247,9 +245,7 @@ func TestMetricsOfWhoFallsBehind(t *testing.T) {
 	tmuxtest.Eventually(t, "the last is counted", func() bool { return testutil.ToFloat64(m.agentsEnded) >= n+1 })
 	stop()
 	<-done
-	if got := testutil.ToFloat64(m.agentsEnded); got != n+1 {
-		t.Errorf("%v events are counted of %d", got, n+1)
-	}
+	equal(t, "counted", testutil.ToFloat64(m.agentsEnded), n+1)
 }
 
 // TestMetricsWithoutDatabase: if the database does not answer, the server answers in time with the metrics that need none.

@@ -23,22 +23,22 @@ func TestPreferences(t *testing.T) {
 		}
 	}
 	changes := func() int {
-		list := must(h.store.Events(t.Context(), event.Filter{Types: []string{"operator_preferences_changed"}}))(t)
+		list := value(h.store.Events(t.Context(), event.Filter{Types: []string{"operator_preferences_changed"}}))(t)
 		return len(list)
 	}
 	no := false
-	wants("at first", must(h.client.NotificationPreferences(t.Context()))(t), true, true, false)
-	wants("without a field", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{}))(t), true, true, true)
+	wants("at first", value(h.client.NotificationPreferences(t.Context()))(t), true, true, false)
+	wants("without a field", value(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{}))(t), true, true, true)
 	equal(t, "events of changes that changed nothing", changes(), 0)
-	wants("waiting off", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Waiting: &no}))(t), false, true, true)
-	wants("completed off", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Completed: &no}))(t), false, false, true)
-	wants("read again", must(h.client.NotificationPreferences(t.Context()))(t), false, false, true)
+	wants("waiting off", value(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Waiting: &no}))(t), false, true, true)
+	wants("completed off", value(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Completed: &no}))(t), false, false, true)
+	wants("read again", value(h.client.NotificationPreferences(t.Context()))(t), false, false, true)
 
 	// A client may send an answer back with one field changed.
 	door := h.mainDoor()
 	whole := strings.Replace(string(door.do("GET", path, "").body), `"waiting":false`, `"waiting":true`, 1)
 	door.ok("PUT", path, whole)
-	wants("sent back", must(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
+	wants("sent back", value(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
 	equal(t, "events of 3 changes", changes(), 3)
 	for body, code := range map[string]string{
 		`{"errors":false}`:                 `"errors_always"`,
@@ -51,13 +51,13 @@ func TestPreferences(t *testing.T) {
 			t.Errorf("PUT %s: %d %s, want 400 with %s", body, got.status, got.body, code)
 		}
 	}
-	wants("after refusals", must(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
+	wants("after refusals", value(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
 }
 
 func TestNotificationIsTested(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	if got := must(h.client.TestNotification(t.Context(), ""))(t); got.Channel != "nowhere" || got.Error != nil {
+	if got := value(h.client.TestNotification(t.Context(), ""))(t); got.Channel != "nowhere" || got.Error != nil {
 		t.Errorf("told by %+v, want what the notifier says", got)
 	}
 }
@@ -66,22 +66,22 @@ func TestNotificationIsTested(t *testing.T) {
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	list := must(h.client.NotificationTargets(t.Context()))(t)
+	list := value(h.client.NotificationTargets(t.Context()))(t)
 	if len(list) != 1 || list[0].Name != "phone" || list[0].State != "unused" || list[0].LastError != nil {
 		t.Errorf("targets %+v", list)
 	}
-	if got := must(h.client.TestNotification(t.Context(), "phone"))(t); got.Channel != "phone" || got.Error != nil {
+	if got := value(h.client.TestNotification(t.Context(), "phone"))(t); got.Channel != "phone" || got.Error != nil {
 		t.Errorf("test: %+v", got)
 	}
 	door := h.tcpDoor()
 	door.do("POST", "/api/notifications/test", `{"target": "http://127.0.0.1:1/"}`).wants(t, "an address", 404, "target_not_found")
 	door.do("POST", "/api/notifications/test", `{"target": "phone", "url": "http://127.0.0.1:1/"}`).wants(t, "an address besides", 400, "unknown_field")
-	check(t, h.store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{{Type: event.SpoolUnreadable, Host: "here", At: time.Now(), Alert: true}}}))
+	must(t, h.store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{{Type: event.SpoolUnreadable, Host: "here", At: time.Now(), Alert: true}}}))
 	tmuxtest.Eventually(t, "the target to be down", func() bool {
-		list := must(h.client.NotificationTargets(t.Context()))(t)
+		list := value(h.client.NotificationTargets(t.Context()))(t)
 		return list[0].State == "down" && list[0].LastError != nil && *list[0].LastError == "127.0.0.1 answered 403 Forbidden"
 	})
-	events := must(h.store.Events(t.Context(), event.Filter{Types: []string{string(event.NotificationFailed)}}))(t)
+	events := value(h.store.Events(t.Context(), event.Filter{Types: []string{string(event.NotificationFailed)}}))(t)
 	if len(events) != 1 || !events[0].Alert || !strings.Contains(string(events[0].Payload), "understudy notifications test phone") {
 		t.Errorf("events %+v", events)
 	}

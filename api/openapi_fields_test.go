@@ -169,7 +169,5 @@ func TestDescriptionHasEveryHeader(t *testing.T) {
 	want := []string{launchHeader, runtimeHeader, tmuxHeader, paneHeader, agentPIDHeader, agentStartHeader, bootIDHeader, hookKeyHeader, hookAtHeader, "Last-Event-ID"}
 	slices.Sort(headers)
 	slices.Sort(want)
-	if !slices.Equal(headers, want) {
-		t.Errorf("the headers %q are described, want %q", headers, want)
-	}
+	equal(t, "the headers that are described", headers, want)
 }

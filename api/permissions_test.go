@@ -29,21 +29,19 @@ func TestPermissions(t *testing.T) {
 	asked(2, func(p *daemon.Permission) { p.Whole = false })
 	asked(3, func(p *daemon.Permission) { p.Host = h.daemon.Host })
 	asked(4, func(p *daemon.Permission) { p.State = daemon.PermissionPane })
-	if list := must(h.client.Permissions(ctx, daemon.PermissionFilter{Open: true, AgentID: a.ID}))(t); len(list) != 3 || list[0].ID != 3 {
+	if list := value(h.client.Permissions(ctx, daemon.PermissionFilter{Open: true, AgentID: a.ID}))(t); len(list) != 3 || list[0].ID != 3 {
 		t.Errorf("open: %+v", list)
 	}
-	if list := must(h.client.Permissions(ctx, daemon.PermissionFilter{Before: 4, Limit: 1}))(t); len(list) != 1 || list[0].ID != 3 {
+	if list := value(h.client.Permissions(ctx, daemon.PermissionFilter{Before: 4, Limit: 1}))(t); len(list) != 1 || list[0].ID != 3 {
 		t.Errorf("page: %+v", list)
 	}
-	if p := must(h.client.Permission(ctx, 2))(t); p.Whole || p.Digest != "d" {
+	if p := value(h.client.Permission(ctx, 2))(t); p.Whole || p.Digest != "d" {
 		t.Errorf("%+v", p)
 	}
-	for body, code := range map[string]string{
+	h.mainDoor().refuses("POST", "/api/permissions/1", 400, map[string]string{
 		`{}`: "bad_verdict", `{"verdict": "maybe", "digest": "d"}`: "bad_verdict", `{"verdict": "allow", "digest": "d", "sentence": "no"}`: "bad_sentence",
 		`{"verdict": 1}`: "invalid_field", `{"what": 1}`: "unknown_field",
-	} {
-		h.mainDoor().do("POST", "/api/permissions/1", body).wants(t, body, 400, code)
-	}
+	})
 	const allow = `{"verdict": "allow", "digest": "d"}`
 	h.mainDoor().do("POST", "/api/permissions/1", `{"verdict": "allow", "digest": "e"}`).wants(t, "another digest", 409, "permission_not_shown")
 	h.mainDoor().do("POST", "/api/permissions/2", allow).wants(t, "not shown as a whole", 409, "permission_not_shown")
@@ -54,11 +52,11 @@ func TestPermissions(t *testing.T) {
 	leave := h.asAgent()
 	h.mainDoor().do("POST", "/api/permissions/1", allow).wants(t, "from an agent's process", 403, "permission_by_agent")
 	leave()
-	got := must(h.client.AnswerPermission(ctx, 1, permissions.Answer{Verdict: daemon.AllowAgent, Digest: "d"}))(t)
+	got := value(h.client.AnswerPermission(ctx, 1, permissions.Answer{Verdict: daemon.AllowAgent, Digest: "d"}))(t)
 	if got.State != daemon.PermissionAnswered || got.Verdict != daemon.AllowAgent || got.From == "" {
 		t.Errorf("%+v", got)
 	}
-	if rules := must(h.client.Agent(ctx, a.ID))(t).AllowRules; len(rules) != 1 || rules[0] != "Bash(ls)" {
+	if rules := value(h.client.Agent(ctx, a.ID))(t).AllowRules; len(rules) != 1 || rules[0] != "Bash(ls)" {
 		t.Errorf("rules %q", rules)
 	}
 	h.mainDoor().do("POST", "/api/permissions/1", allow).wants(t, "a second answer", 409, "permission_answered")
@@ -80,14 +78,14 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	a := h.launched("mine", "s-1", func(a *daemon.Agent) { a.Host = "here" })
 	h.mainDoor().do("GET", at("agents", a.ID, "/dialog"), "").wants(t, "an empty pane", 404, "no_dialog")
 	h.tmux.SetScreen(a.Ref(), trustScreen)
-	d := must(h.client.Dialog(ctx, a.ID))(t)
+	d := value(h.client.Dialog(ctx, a.ID))(t)
 	if len(d.Choices) != 2 || d.Choices[1].Label != "Yes, I trust this folder" || !strings.Contains(d.Text, "/work") {
 		t.Errorf("%+v", d)
 	}
 	yes := `{"dialog": "` + d.ID + `", "choice": 2}`
-	for body, code := range map[string]string{`{"dialog": 1}`: "invalid_field", `{"what": 1}`: "unknown_field", `{"dialog": "` + d.ID + `", "choice": 3}`: "bad_choice"} {
-		h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), body).wants(t, body, 400, code)
-	}
+	h.mainDoor().refuses("POST", at("agents", a.ID, "/dialog"), 400, map[string]string{
+		`{"dialog": 1}`: "invalid_field", `{"what": 1}`: "unknown_field", `{"dialog": "` + d.ID + `", "choice": 3}`: "bad_choice",
+	})
 	h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), `{"dialog": "x", "choice": 2}`).wants(t, "another dialog", 409, "dialog_changed")
 	leave := h.asAgent()
 	h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), yes).wants(t, "from an agent's process", 403, "dialog_by_agent")
@@ -97,28 +95,26 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	h.mainDoor().do("PUT", at("agents", a.ID, "/keys"), "").wants(t, "keys over the machine's socket", 403, "keys_forbidden")
 	h.tcpDoor().with("Authorization", "Bearer wrong").do("PUT", at("agents", a.ID, "/keys"), "").wants(t, "keys without the token", 401, "token_required")
 	raw := h.tcpDoor().do("PUT", at("agents", a.ID, "/keys"), "")
-	if row := must(h.store.Agent(ctx, a.ID))(t); raw.status != 200 || row.Keys == nil || row.Keys.From != "token, from 127.0.0.1" || time.Since(row.Keys.Since) > time.Minute {
+	if row := value(h.store.Agent(ctx, a.ID))(t); raw.status != 200 || row.Keys == nil || row.Keys.From != "token, from 127.0.0.1" || time.Since(row.Keys.Since) > time.Minute {
 		t.Errorf("%d %s: %+v", raw.status, raw.body, row.Keys)
 	}
-	for body, code := range map[string]string{
+	h.tcpDoor().refuses("POST", at("agents", a.ID, "/keys"), 400, map[string]string{
 		`{"keys": [{"text": "a", "key": "Enter"}]}`: "bad_keys", `{"keys": [{"key": "C-c"}]}`: "bad_keys", `{"keys": [{"key": "kill-server"}]}`: "bad_keys",
 		`{"keys": [{"text": "a\nb"}]}`: "bad_keys", `{"keys": [{}]}`: "bad_keys", `{"keys": "Enter"}`: "invalid_field",
-	} {
-		h.tcpDoor().do("POST", at("agents", a.ID, "/keys"), body).wants(t, body, 400, code)
-	}
+	})
 	h.tcpDoor().do("POST", at("agents", a.ID, "/keys"), `{"session": "another", "seq": 1, "keys": [{"text": "a"}]}`).wants(t, "another session", 409, "keys_off")
 	if typed := h.tmux.Inputs(a.Ref()); len(typed) > 0 {
 		t.Errorf("typed %+v", typed)
 	}
 	var taken daemon.KeysTaken
-	check(t, json.Unmarshal(raw.body, &taken))
+	must(t, json.Unmarshal(raw.body, &taken))
 	batch := `{"session": "` + taken.Session + `", "seq": 1, "keys": [{"text": "a"}, {"key": "Enter"}]}`
 	for range 2 { // the page may send a batch again whose answer was lost
 		h.tcpDoor().ok("POST", at("agents", a.ID, "/keys"), batch)
 	}
-	wantEqual(t, "typed", len(h.tmux.Inputs(a.Ref())), 2)
+	equal(t, "typed", len(h.tmux.Inputs(a.Ref())), 2)
 	h.tcpDoor().ok("DELETE", at("agents", a.ID, "/keys"), `{"session": "`+taken.Session+`"}`)
-	must(h.client.ReloadSettings(ctx))(t)
+	value(h.client.ReloadSettings(ctx))(t)
 	h.tcpDoor().do("PUT", at("agents", a.ID, "/keys"), "").wants(t, "keys that the settings forbid", 403, "keys_forbidden")
 	h.mainDoor().ok("POST", at("agents", a.ID, "/dialog"), yes, "Yes, I trust this folder")
 }

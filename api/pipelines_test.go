@@ -27,13 +27,13 @@ func (h *fixture) pipeline(change func(*daemon.Pipeline)) *daemon.Pipeline {
 	h.t.Helper()
 	ctx, now := context.Background(), time.Now().UTC()
 	p := &daemon.Pipeline{
-		ID:    must(h.store.NextID(ctx, daemon.PipelineIDs))(h.t),
+		ID:    value(h.store.NextID(ctx, daemon.PipelineIDs))(h.t),
 		Title: "a", Template: "quick_fix", Prompt: "Mend it.", Cwd: "/", Host: "elsewhere", Status: daemon.PipelinePending,
 		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,
 	}
 	for i, name := range []string{"developer", "reviewer"} {
 		p.Steps = append(p.Steps, daemon.Step{
-			ID: must(h.store.NextID(ctx, daemon.StepIDs))(h.t), PipelineID: p.ID, OrderIndex: i, Number: i + 1, Round: 1, AgentName: name, Status: daemon.StepPending,
+			ID: value(h.store.NextID(ctx, daemon.StepIDs))(h.t), PipelineID: p.ID, OrderIndex: i, Number: i + 1, Round: 1, AgentName: name, Status: daemon.StepPending,
 		})
 	}
 	if change != nil {
@@ -61,7 +61,7 @@ func (h *fixture) worked() (run *daemon.Pipeline, agents []int64) {
 	}
 	done := "Mended."
 	h.commit(&daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: run}, NewOutput: &daemon.StepHandoff{
-		ID: must(h.store.NextID(context.Background(), daemon.OutputIDs))(h.t), StepID: run.Steps[0].ID, AgentID: agents[1],
+		ID: value(h.store.NextID(context.Background(), daemon.OutputIDs))(h.t), StepID: run.Steps[0].ID, AgentID: agents[1],
 		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Metadata{WhatWasDone: &done}, CreatedAt: now,
 	}})
 	return run, agents
@@ -78,10 +78,10 @@ func TestPipelineOnTheWire(t *testing.T) {
 	var wire struct {
 		Steps []map[string]json.RawMessage `json:"steps"`
 	}
-	check(t, json.Unmarshal(short.body, &wire))
+	must(t, json.Unmarshal(short.body, &wire))
 	var top, output map[string]json.RawMessage
-	check(t, json.Unmarshal(short.body, &top))
-	check(t, json.Unmarshal(wire.Steps[0]["latest_handoff"], &output))
+	must(t, json.Unmarshal(short.body, &top))
+	must(t, json.Unmarshal(wire.Steps[0]["latest_handoff"], &output))
 	for fields, got := range map[string]map[string]json.RawMessage{
 		"id title template prompt branch cwd status error current_agent_id created_at updated_at steps": top,
 		"id agent_name order_index status error agent_ids started_at finished_at latest_handoff":        wire.Steps[0],
@@ -99,24 +99,22 @@ func TestPipelineOnTheWire(t *testing.T) {
 		}
 	}
 
-	got := must(h.client.Pipeline(ctx, run.ID))(t)
+	got := value(h.client.Pipeline(ctx, run.ID))(t)
 	first, second := got.Steps[0], got.Steps[1]
 	if got.CurrentAgentID == nil || *got.CurrentAgentID != agents[2] || !slices.Equal(first.AgentIDs, agents[:2]) || !slices.Equal(second.AgentIDs, agents[2:]) {
 		t.Errorf("agents: now %v, %v and %v, want %v", got.CurrentAgentID, first.AgentIDs, second.AgentIDs, agents)
 	}
-	if list := must(h.client.Pipelines(ctx, ListOptions{}))(t); first.Input == "" || list[0].Steps[0].Input != "" {
+	if list := value(h.client.Pipelines(ctx, ListOptions{}))(t); first.Input == "" || list[0].Steps[0].Input != "" {
 		t.Errorf("input %q, in the list %q: want it in the one and not in the other", first.Input, list[0].Steps[0].Input)
 	}
-	if string(output["metadata"]) != `{"what_was_done":"Mended."}` {
-		t.Errorf("metadata %s, want only what the message has", output["metadata"])
-	}
+	equal(t, "only the metadata of the message", string(output["metadata"]), `{"what_was_done":"Mended."}`)
 	if first.LatestHandoff == nil || first.LatestHandoff.ContentMD != "# What Was Done\n\nMended.\n" || *first.LatestHandoff.Metadata.WhatWasDone != "Mended." || second.LatestHandoff != nil {
 		t.Errorf("outputs: %+v, %+v", first.LatestHandoff, second.LatestHandoff)
 	}
 	if second.Comment != "mind the tests" || !second.Approval || second.ApprovedAt == nil || *got.Branch != "mend" || *got.Worktree != "/trees/mend" || len(got.Warnings) != 1 {
 		t.Errorf("pipeline: %+v", got)
 	}
-	agent := must(h.client.Agent(ctx, agents[2]))(t)
+	agent := value(h.client.Agent(ctx, agents[2]))(t)
 	if agent.PipelineID == nil || *agent.PipelineID != run.ID || agent.StepID == nil || *agent.StepID != second.ID {
 		t.Errorf("the agent's pipeline and step: %v, %v", agent.PipelineID, agent.StepID)
 	}
@@ -150,13 +148,13 @@ func TestPipelineLists(t *testing.T) {
 	} {
 		for _, base := range pipelineBases {
 			var list []daemon.Pipeline
-			check(t, json.Unmarshal(h.mainDoor().ok("GET", base+query, "").body, &list))
+			must(t, json.Unmarshal(h.mainDoor().ok("GET", base+query, "").body, &list))
 			if got := runIDs(list); list == nil || !slices.Equal(got, want) {
 				t.Errorf("GET %s%s: %v, want %v", base, query, got, want)
 			}
 		}
 	}
-	page := must(h.client.Pipelines(t.Context(), ListOptions{Template: "quick_fix", Status: "pending", Before: newest[1], Limit: 1}))(t)
+	page := value(h.client.Pipelines(t.Context(), ListOptions{Template: "quick_fix", Status: "pending", Before: newest[1], Limit: 1}))(t)
 	if got := runIDs(page); !slices.Equal(got, newest[2:]) || len(page[0].Steps) != 2 {
 		t.Errorf("a page: %+v, want %v", page, newest[2:])
 	}
@@ -176,7 +174,7 @@ func TestPipelineRefusals(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
 	run := h.pipeline(nil)
-	before := must(h.store.LastEventID(ctx))(t)
+	before := value(h.store.LastEventID(ctx))(t)
 	one := "/pipelines/" + id(run.ID)
 	for _, row := range []struct{ method, path, body, code, sentence string }{
 		{"POST", "/pipelines", `{"template": "a", "title": "b", "prompt": "c", "agents": []}`, "unknown_field", `Field "agents" is not known here`},
@@ -189,7 +187,7 @@ func TestPipelineRefusals(t *testing.T) {
 		what := row.method + " " + row.path + " " + row.body
 		got := h.mainDoor().do(row.method, row.path, row.body)
 		got.wants(t, what, 400, row.code)
-		wantEqual(t, what, got.shape(t, what).Error, row.sentence)
+		equal(t, what, got.shape(t, what).Error, row.sentence)
 	}
 	unchanged(h, "what was refused", before)
 	decision := pipelines.Decision{Comment: "no"}
@@ -210,7 +208,7 @@ func TestPipelineVerbs(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	post := func(run *daemon.Pipeline, verb, body string) (p daemon.Pipeline) {
 		t.Helper()
-		check(t, json.Unmarshal(h.mainDoor().ok("POST", "/pipelines/"+id(run.ID)+verb, body).body, &p))
+		must(t, json.Unmarshal(h.mainDoor().ok("POST", "/pipelines/"+id(run.ID)+verb, body).body, &p))
 		return p
 	}
 	waits := func(p *daemon.Pipeline) { p.Status, p.Steps[0].Approval = daemon.PipelineWaiting, true }
@@ -231,9 +229,9 @@ func TestPipelineVerbs(t *testing.T) {
 	refused(h.client.ResumePipeline(ctx, run.ID, false))(t, daemon.KindConflict, "pipeline_not_failed", "")
 	refused(h.client.ApprovePipeline(ctx, run.ID, pipelines.Decision{}))(t, daemon.KindConflict, "not_waiting_for_approval", "")
 	refused(h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{}))(t, daemon.KindConflict, "not_waiting_for_approval", "")
-	must(h.client.AbortPipeline(ctx, run.ID))(t)
+	value(h.client.AbortPipeline(ctx, run.ID))(t)
 	refused(h.client.AbortPipeline(ctx, run.ID))(t, daemon.KindConflict, "pipeline_ended", "")
-	if p := must(h.client.ResumePipeline(ctx, run.ID, true))(t); !p.Open() || p.Steps[0].Status != daemon.StepSkipped {
+	if p := value(h.client.ResumePipeline(ctx, run.ID, true))(t); !p.Open() || p.Steps[0].Status != daemon.StepSkipped {
 		t.Errorf("resumed with skip: %+v", p)
 	}
 }
@@ -247,7 +245,7 @@ func TestDecisionAboutAnotherStep(t *testing.T) {
 		p.Status, p.StartedAt, p.Steps[1].Approval = daemon.PipelineWaiting, &now, true
 		p.Steps[0].Status, p.Steps[0].StartedAt, p.Steps[0].FinishedAt = daemon.StepDone, &now, &now
 	})
-	before := must(h.store.LastEventID(ctx))(t)
+	before := value(h.store.LastEventID(ctx))(t)
 	shown, waits := run.Steps[0].ID, run.Steps[1].ID
 	for _, verb := range []string{"/approve", "/reject"} {
 		for value, want := range map[string]struct {
@@ -260,11 +258,11 @@ func TestDecisionAboutAnotherStep(t *testing.T) {
 		} {
 			got := h.mainDoor().do("POST", "/pipelines/"+id(run.ID)+verb, `{"step_id": `+value+`, "comment": "fine"}`)
 			got.wants(t, verb+" with "+value, want.status, want.code)
-			wantEqual(t, verb, got.shape(t, verb).Error, want.sentence)
+			equal(t, verb, got.shape(t, verb).Error, want.sentence)
 		}
 	}
 	unchanged(h, "decisions about another step", before)
-	wantEqual(t, "rejected", must(h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t).Status, daemon.PipelineFailed)
+	equal(t, "rejected", value(h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t).Status, daemon.PipelineFailed)
 	refused(h.client.ApprovePipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t, daemon.KindConflict, "not_waiting_for_approval", "")
 }
 
@@ -285,7 +283,7 @@ func TestDecisionAfterAStep(t *testing.T) {
 				continue // it would end the pipeline
 			}
 			body := strings.ReplaceAll(body, "%d", id(run.Steps[0].ID))
-			wantEqual(t, verb, h.mainDoor().do("POST", "/api/pipelines/"+id(run.ID)+verb, body).status, want)
+			equal(t, verb, h.mainDoor().do("POST", "/api/pipelines/"+id(run.ID)+verb, body).status, want)
 		}
 	}
 }
@@ -353,9 +351,7 @@ func TestTemplateOnTheWire(t *testing.T) {
 			},
 		},
 	} {
-		if got := must(json.Marshal(template(in)))(t); string(got) != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		equal(t, "a template", string(value(json.Marshal(template(in)))(t)), want)
 	}
 }
 
@@ -364,7 +360,7 @@ func templatesOf(t testing.TB) *personas.Templates {
 	t.Helper()
 	dir := t.TempDir()
 	writeTemplates(t, dir)
-	return must(personas.OpenTemplates(dir))(t)
+	return value(personas.OpenTemplates(dir))(t)
 }
 
 // writeTemplates writes a template that can be run and one that cannot.
@@ -374,7 +370,7 @@ func writeTemplates(t testing.TB, dir string) {
 		"quick.yaml":  "name: quick\ndescription: Mends.\nsteps:\n  - agent: developer\n    timeout: 90s\n  - agent: reviewer\n    approval: true\n",
 		"broken.yaml": "name: broken\nsteps: 7\n",
 	} {
-		check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 }
 
@@ -386,7 +382,7 @@ func TestTemplates(t *testing.T) {
 	}
 	h := build(t, func(s *Server) { s.Templates = templatesOf(t) })
 	got := map[string]Template{}
-	for _, template := range must(h.client.Templates(t.Context()))(t) {
+	for _, template := range value(h.client.Templates(t.Context()))(t) {
 		got[template.Name] = template
 	}
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"broken", "quick"}) {

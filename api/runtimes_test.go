@@ -10,16 +10,12 @@ import (
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	list := must(h.client.Runtimes(t.Context()))(t)
+	list := value(h.client.Runtimes(t.Context()))(t)
 	if len(list) < len(catalog.All()) {
 		t.Fatalf("%d runtimes, want at least %d", len(list), len(catalog.All()))
 	}
 	for _, r := range list {
-		if (r.Problem == "") != (len(r.Command) > 0) {
-			t.Errorf("%s: command %q, problem %q", r.Name, r.Command, r.Problem)
-		}
-		if len(r.Facts) != len(list[0].Facts) {
-			t.Errorf("%s has %d facts, %s has %d", r.Name, len(r.Facts), list[0].Name, len(list[0].Facts))
-		}
+		equal(t, r.Name+" has either a command or a problem", r.Problem == "", len(r.Command) > 0)
+		equal(t, "facts of "+r.Name, len(r.Facts), len(list[0].Facts))
 	}
 }

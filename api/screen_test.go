@@ -64,11 +64,11 @@ func TestScreenOfRealPane(t *testing.T) {
 	t.Parallel()
 	server := tmuxtest.Server(t)
 	text := `\033[1;31mred\033[0m \033[4:3mcurly\033[0m \033[38;2;1;2;3mrgb\033[0m \033[53mover\033[0m \033(0lqk\033(B <b>`
-	pane := must(server.Spawn(t.Context(), tmux.Spec{Session: "screen", Dir: "/", Argv: []string{"/bin/sh", "-c", "printf '" + text + "'; exec sleep 1000"}}))(t)
+	pane := value(server.Spawn(t.Context(), tmux.Spec{Session: "screen", Dir: "/", Argv: []string{"/bin/sh", "-c", "printf '" + text + "'; exec sleep 1000"}}))(t)
 	want := `<span class="bold f1">red</span> <span class="underline">curly</span> <span data-f="#010203">rgb</span> <span class="overline">over</span> ┌─┐ &lt;b&gt;`
 	var got string
 	tmuxtest.Eventually(t, "the screen shows the text", func() bool {
-		screens := must(server.Capture(context.Background(), 0, true, pane.Ref))(t)
+		screens := value(server.Capture(context.Background(), 0, true, pane.Ref))(t)
 		got = screenHTML(screens[pane.Pane])
 		return strings.Contains(got, "&lt;b&gt;")
 	})

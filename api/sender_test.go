@@ -37,8 +37,8 @@ func (h *fixture) session(contain func(*exec.Cmd)) *session {
 	}
 	s.cmd.Env = append(os.Environ(), "API_TEST_HOOK=1", "CLAUDE_PID=", "TMUX=", "UNDERSTUDY_LAUNCH=", "UNDERSTUDY_SOCKET=",
 		"GORACE=atexit_sleep_ms=0") // otherwise each hook of a -race build takes a second to end
-	stdin := must(s.cmd.StdinPipe())(h.t)
-	s.stdin, s.lines = stdin, bufio.NewReader(must(s.cmd.StdoutPipe())(h.t))
+	stdin := value(s.cmd.StdinPipe())(h.t)
+	s.stdin, s.lines = stdin, bufio.NewReader(value(s.cmd.StdoutPipe())(h.t))
 	if err := s.cmd.Start(); err != nil {
 		h.t.Logf("no such process can be started here: %v", err)
 		return nil
@@ -51,10 +51,9 @@ func (h *fixture) session(contain func(*exec.Cmd)) *session {
 func (s *session) says(event, id string, pid int) {
 	s.h.t.Helper()
 	body := fmt.Sprintf(`{"hook_event_name":"%s","session_id":"%s","cwd":"/","source":"startup","prompt":"x","transcript_path":"/t.jsonl"}`, event, id)
-	_, err := fmt.Fprintf(s.stdin, "echo '%s' | CLAUDE_PID=%d '%s' --socket '%s' %s\n", body, pid, must(os.Executable())(s.h.t), s.h.hook, event)
-	check(s.h.t, err)
+	value(fmt.Fprintf(s.stdin, "echo '%s' | CLAUDE_PID=%d '%s' --socket '%s' %s\n", body, pid, value(os.Executable())(s.h.t), s.h.hook, event))(s.h.t)
 	for {
-		line := must(s.lines.ReadString('\n'))(s.h.t)
+		line := value(s.lines.ReadString('\n'))(s.h.t)
 		if line == "done\n" {
 			return
 		}
@@ -68,7 +67,7 @@ func (s *session) pid() int { return s.cmd.Process.Pid }
 func (h *fixture) sessions() string {
 	h.t.Helper()
 	var ids []string
-	for _, a := range must(h.client.Agents(h.t.Context(), ListOptions{}))(h.t) {
+	for _, a := range value(h.client.Agents(h.t.Context(), ListOptions{}))(h.t) {
 		ids = append(ids, *a.SessionID)
 	}
 	return strings.Join(ids, " ")
@@ -91,14 +90,14 @@ func TestSenderIsRegistered(t *testing.T) {
 	}
 	mine.says("SessionStart", "mine", mine.pid())
 	other.says("SessionStart", "other", other.pid())
-	wantEqual(t, "registered", h.sessions(), "other mine")
+	equal(t, "registered", h.sessions(), "other mine")
 	told := 0
-	for _, e := range must(h.client.Audit(t.Context(), daemon.AuditFilter{}))(t) {
+	for _, e := range value(h.client.Audit(t.Context(), daemon.AuditFilter{}))(t) {
 		if e.Type == "hook_disbelieved" {
 			told++
 		}
 	}
-	wantEqual(t, "told", told, 2)
+	equal(t, "told", told, 2)
 }
 
 // TestSenderSpeaksForItself: the daemon believes a hook of an agent that a person started only if a child of that agent
@@ -109,25 +108,25 @@ func TestSenderSpeaksForItself(t *testing.T) {
 	mine, other := h.session(nil), h.session(nil)
 	mine.says("SessionStart", "mine", mine.pid())
 	state := func() daemon.AgentState {
-		return must(h.client.Agents(t.Context(), ListOptions{}))(t)[0].State
+		return value(h.client.Agents(t.Context(), ListOptions{}))(t)[0].State
 	}
 	other.says("UserPromptSubmit", "mine", mine.pid())
-	wantEqual(t, "a stranger's hook made it", state(), daemon.Idle)
+	equal(t, "a stranger's hook made it", state(), daemon.Idle)
 	mine.says("UserPromptSubmit", "mine", mine.pid())
-	wantEqual(t, "its own hook left it", state(), daemon.Working)
+	equal(t, "its own hook left it", state(), daemon.Working)
 }
 
 // TestSenderIsTheProcessOfTheLaunch: a hook counts for a launched agent only with the secret of its launch, and only if the launch's own process
 // sends it: what the agent starts has the secret, too. So it is with what an agent asks for itself.
 func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 	t.Parallel()
-	h, own := build(t, nil), must(tmux.FindProcess(os.Getpid()))(t)
+	h, own := build(t, nil), value(tmux.FindProcess(os.Getpid()))(t)
 	a := h.launched("secret", "s-1", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart, a.State = "here", own.PID, own.Start, daemon.Idle })
 	send := func(event, launch string, pid int) daemon.AgentState {
 		body := fmt.Sprintf(`{"hook_event_name":"%s","session_id":"s-1","cwd":"/","source":"startup","reason":"logout","prompt":"x","transcript_path":"/t.jsonl"}`, event)
 		_, _ = hooks.Send(t.Context(), h.hook, hooks.Envelope{ // the row tells what came of it
 			Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), Launch: launch, AgentPID: pid, Body: json.RawMessage(body)})
-		return must(h.client.Agent(t.Context(), a.ID))(t).State
+		return value(h.client.Agent(t.Context(), a.ID))(t).State
 	}
 	for _, event := range []string{"SessionStart", "UserPromptSubmit", "StopFailure", "SessionEnd"} {
 		for what, got := range map[string]daemon.AgentState{
@@ -136,11 +135,11 @@ func TestSenderIsTheProcessOfTheLaunch(t *testing.T) {
 			equal(t, event+" of "+what+" made it", got, daemon.Idle)
 		}
 	}
-	wantEqual(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)
+	equal(t, "its own hook left it", send("UserPromptSubmit", "secret", own.PID), daemon.Working)
 
 	door := h.hookDoor().with(launchHeader, "secret")
 	door.ok("GET", at("agents", a.ID, "/messages"), "")
-	elsewhere := must(tmux.FindProcess(h.session(nil).pid()))(t)
+	elsewhere := value(tmux.FindProcess(h.session(nil).pid()))(t)
 	other := h.launched("stolen", "s-2", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart = "here", elsewhere.PID, elsewhere.Start })
 	h.hookDoor().with(launchHeader, "stolen").do("POST", at("agents", other.ID, "/handoff"), "").wants(t, "another launch's secret", 403, "not_your_agent")
 }
@@ -153,7 +152,7 @@ func TestSenderInAContainer(t *testing.T) {
 		s.says("SessionStart", "contained", s.pid()) // its pid outside of the container
 		s.says("SessionStart", "contained", 1)       // its pid inside
 	}
-	wantEqual(t, "registered", h.sessions(), "")
+	equal(t, "registered", h.sessions(), "")
 }
 
 // TestTCPRegistersNobody: over TCP the daemon cannot know which process sends a hook, so it registers none.
@@ -163,7 +162,7 @@ func TestTCPRegistersNobody(t *testing.T) {
 	s := h.session(nil)
 	door := h.tcpDoor().with(agentPIDHeader, fmt.Sprint(s.pid())).with(hookKeyHeader, hooks.NewKey(time.Now()))
 	door.ok("POST", "/hooks/SessionStart", `{"session_id": "tcp", "cwd": "/"}`)
-	wantEqual(t, "registered", h.sessions(), "")
+	equal(t, "registered", h.sessions(), "")
 }
 
 // TestReplayedSessionStart: a hook from the spool registers the process that sent it, and not another process that has got
@@ -172,11 +171,11 @@ func TestReplayedSessionStart(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	s := h.session(nil)
-	proc := must(tmux.FindProcess(s.pid()))(t)
+	proc := value(tmux.FindProcess(s.pid()))(t)
 	spool := hooks.OpenSpool(filepath.Join(filepath.Dir(filepath.Dir(h.hook)), "spool"))
 	replay := func(id string, pid int, start uint64, boot string) {
 		now := time.Now()
-		check(t, spool.Put(hooks.Envelope{
+		must(t, spool.Put(hooks.Envelope{
 			Key: hooks.NewKey(now), Event: "SessionStart", At: now, AgentPID: pid, AgentStart: start, Boot: boot,
 			Body: json.RawMessage(`{"session_id": "` + id + `", "cwd": "/"}`),
 		}))
@@ -186,17 +185,17 @@ func TestReplayedSessionStart(t *testing.T) {
 	replay("older", proc.PID, proc.Start-1, tmux.BootID())
 	replay("before-the-boot", proc.PID, proc.Start, "another-boot")
 	replay("untold", proc.PID, 0, "")
-	init := must(tmux.FindProcess(1))(t)
+	init := value(tmux.FindProcess(1))(t)
 	replay("init", init.PID, init.Start, tmux.BootID())
 	if os.Geteuid() == 0 {
 		cmd := exec.Command("sleep", "60")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		check(t, cmd.Start())
+		must(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		theirs := must(tmux.FindProcess(cmd.Process.Pid))(t)
+		theirs := value(tmux.FindProcess(cmd.Process.Pid))(t)
 		replay("another-users", theirs.PID, theirs.Start, tmux.BootID())
 	}
-	wantEqual(t, "registered", h.sessions(), "")
+	equal(t, "registered", h.sessions(), "")
 	replay("itself", proc.PID, proc.Start, tmux.BootID())
-	wantEqual(t, "registered", h.sessions(), "itself")
+	equal(t, "registered", h.sessions(), "itself")
 }

@@ -21,15 +21,15 @@ func TestReloadSettings(t *testing.T) {
 			return set, []engine.SettingChange{{Key: "handoff.ack_timeout", Was: "30s", Is: "1m0s"}}, refuse
 		}
 	})
-	done := must(h.client.ReloadSettings(t.Context()))(t)
+	done := value(h.client.ReloadSettings(t.Context()))(t)
 	if len(done.Changes) != 1 || h.server.Daemon.Settings().Handoff.AckTimeout != time.Minute {
 		t.Errorf("changes %+v, acknowledged within %s", done.Changes, h.server.Daemon.Settings().Handoff.AckTimeout)
 	}
-	if list := must(h.client.Audit(t.Context(), daemon.AuditFilter{Types: []string{"settings_reloaded"}}))(t); len(list) != 1 || list[0].Alert {
+	if list := value(h.client.Audit(t.Context(), daemon.AuditFilter{Types: []string{"settings_reloaded"}}))(t); len(list) != 1 || list[0].Alert {
 		t.Errorf("events %+v", list)
 	}
 	h.server.Daemon.Settings().Handoff.AckTimeout, refuse = time.Hour, wrong
 	refused(h.client.ReloadSettings(t.Context()))(t, daemon.KindInvalid, "bad_settings", wrong.Error())
-	wantEqual(t, "events", len(must(h.client.Audit(t.Context(), daemon.AuditFilter{Types: []string{"settings_refused"}}))(t)), 1)
-	wantEqual(t, "wrong settings were taken over", h.server.Daemon.Settings().Handoff.AckTimeout, time.Hour)
+	equal(t, "events", len(value(h.client.Audit(t.Context(), daemon.AuditFilter{Types: []string{"settings_refused"}}))(t)), 1)
+	equal(t, "wrong settings were taken over", h.server.Daemon.Settings().Handoff.AckTimeout, time.Hour)
 }

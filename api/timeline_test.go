@@ -33,7 +33,7 @@ func TestTimelines(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	ctx := t.Context()
-	p := must(h.client.CreatePersona(ctx, personas.New{Role: "reviewer", Name: "ann"}))(t)
+	p := value(h.client.CreatePersona(ctx, personas.New{Role: "reviewer", Name: "ann"}))(t)
 	begin := time.Now().UTC().Add(-5 * time.Hour).Truncate(time.Second)
 	end := begin.Add(100 * time.Minute)
 	first := h.agent(func(a *daemon.Agent) {
@@ -48,7 +48,7 @@ func TestTimelines(t *testing.T) {
 	half := 50.0
 	h.commit(&daemon.Change{Samples: []daemon.ContextSample{{AgentID: first.ID, At: begin.Add(10 * time.Minute), Tokens: 100_000, Percent: &half}}})
 	for _, span := range []string{"day", "week"} {
-		out := must(h.client.AgentTimeline(ctx, second.ID, span))(t)
+		out := value(h.client.AgentTimeline(ctx, second.ID, span))(t)
 		if len(out.Lives) != 2 || !out.From.Equal(begin) || out.Warn == 0 {
 			t.Fatalf("%+v", out)
 		}
@@ -65,7 +65,7 @@ func TestTimelines(t *testing.T) {
 		away(a)
 		a.State, a.CreatedAt, a.StateAt, a.EndedAt = daemon.Ended, begin.AddDate(0, 0, -9), end.AddDate(0, 0, -9), new(end.AddDate(0, 0, -9))
 	})
-	if out := must(h.client.AgentTimeline(ctx, gone.ID, "day"))(t); len(out.Lives) != 1 || !out.From.Equal(gone.CreatedAt) || !out.Until.Equal(*gone.EndedAt) {
+	if out := value(h.client.AgentTimeline(ctx, gone.ID, "day"))(t); len(out.Lives) != 1 || !out.From.Equal(gone.CreatedAt) || !out.Until.Equal(*gone.EndedAt) {
 		t.Errorf("of an agent that ended nine days ago: %+v", out)
 	}
 	h.mainDoor().do("GET", fmt.Sprintf("/api/agents/%d/timeline?span=year", first.ID), "").wants(t, "of a year", 400, "invalid_parameter")
@@ -91,7 +91,7 @@ func TestDurations(t *testing.T) {
 		return o.ID
 	}
 	alone := handoff(daemon.Completed, 7)
-	out := must(h.client.Durations(t.Context(), alone))(t)
+	out := value(h.client.Durations(t.Context(), alone))(t)
 	if len(out.Phases) != 1 || out.Phases[0].MedianMS != nil || out.MedianMS != nil || out.TotalMS != 70 {
 		t.Errorf("with nothing to compare: %+v", out)
 	}
@@ -99,7 +99,7 @@ func TestDurations(t *testing.T) {
 	for i := range int64(pictures.MostCompared) {
 		handoff(daemon.Completed, 100+i)
 	}
-	out = must(h.client.Durations(t.Context(), handoff(daemon.AwaitingDocument, 500)))(t)
+	out = value(h.client.Durations(t.Context(), handoff(daemon.AwaitingDocument, 500)))(t)
 	if one := out.Phases[0]; one.Phase != daemon.Instructing || one.MS != 500 || *one.MedianMS != 124 || one.Of != pictures.MostCompared || *out.MedianMS != 1245 {
 		t.Errorf("%+v, median of all %d", one, *out.MedianMS)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/daemon/worktrees"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // keeper plays git: each tree has one commit, its merge conflicts, and it holds a file that is not committed unless clean is set.
@@ -50,17 +51,16 @@ func (k *keeper) Remove(_ context.Context, r worktree.Removal) (worktree.Removed
 // over waits until the task of a tree is over.
 func (h *fixture) over(t daemon.Worktree, err error) worktrees.TreeView {
 	h.t.Helper()
-	check(h.t, err)
+	must(h.t, err)
 	if t.Task == nil {
 		h.t.Errorf("the answer has no task: %+v", t)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if v := must(h.client.Worktree(h.t.Context(), t.ID))(h.t); v.Task == nil {
-			return v
-		}
-	}
-	h.t.Fatalf("work tree %d is still busy", t.ID)
-	return worktrees.TreeView{}
+	var v worktrees.TreeView
+	tmuxtest.Eventually(h.t, "the task is over", func() bool {
+		v = value(h.client.Worktree(h.t.Context(), t.ID))(h.t)
+		return v.Task == nil
+	})
+	return v
 }
 
 // stood commits a standing tree whose agent has ended.
@@ -68,7 +68,7 @@ func (h *fixture) stood(dir string) *daemon.Worktree {
 	h.t.Helper()
 	now := time.Now().UTC()
 	tree := &daemon.Worktree{
-		ID: must(h.store.NextID(context.Background(), daemon.WorktreeIDs))(h.t), Host: "here", Repository: dir, Path: "/trees/fix", Workdir: "/trees/fix",
+		ID: value(h.store.NextID(context.Background(), daemon.WorktreeIDs))(h.t), Host: "here", Repository: dir, Path: "/trees/fix", Workdir: "/trees/fix",
 		Branch: "fix", NewBranch: true, Base: "main", BaseCommit: strings.Repeat("a", 40), State: daemon.TreeStanding, Copied: []worktree.Copied{}, CreatedAt: now, MadeAt: &now,
 	}
 	h.commit(&daemon.Change{NewWorktree: tree})
@@ -84,17 +84,17 @@ func TestStartInAWorktree(t *testing.T) {
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"path": "/"}}`, dir)).wants(t, "a path", 400, "unknown_field")
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": "fix"}`, dir)).wants(t, "a text", 400, "invalid_field")
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"Branch": "fix"}}`, dir)).wants(t, "a name in another case", 400, "unknown_field")
-	a := must(h.client.CreateAgent(ctx, agents.NewAgent{Cwd: dir, Name: "fix it", Worktree: &agents.NewWorktree{}}))(t)
+	a := value(h.client.CreateAgent(ctx, agents.NewAgent{Cwd: dir, Name: "fix it", Worktree: &agents.NewWorktree{}}))(t)
 	if a.WorktreeID == nil {
 		t.Fatalf("the agent works in %s, in no tree", a.Cwd)
 	}
-	v := must(h.client.Worktree(ctx, *a.WorktreeID))(t)
+	v := value(h.client.Worktree(ctx, *a.WorktreeID))(t)
 	if v.Branch != fmt.Sprintf("fix-it-%d", a.ID) || v.Workdir != a.Cwd || len(v.Agents) != 1 || !strings.Contains(v.Last.Says, "not committed") {
 		t.Errorf("the tree: %+v", v)
 	}
 	stood := h.stood(dir)
 	h.agent(func(a *daemon.Agent) { a.WorktreeID, a.Cwd = &stood.ID, stood.Workdir })
-	if v := must(h.client.Worktree(ctx, stood.ID))(t); !v.InUse || len(v.Agents) != 2 {
+	if v := value(h.client.Worktree(ctx, stood.ID))(t); !v.InUse || len(v.Agents) != 2 {
 		t.Errorf("a tree with an agent: %+v", v)
 	}
 	door.do("POST", at("worktrees", stood.ID, "/remove"), `{"force": true}`).wants(t, "an agent works there", 409, "worktree_used")
@@ -106,11 +106,11 @@ func TestWorktrees(t *testing.T) {
 	h, ctx := build(t, func(s *Server) { s.Daemon.Keeper, s.Daemon.Differ = double, &differ{} }), t.Context()
 	door, dir := h.mainDoor(), t.TempDir()
 	id := h.stood(dir).ID
-	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Look.UncommittedCount != 1 || list[0].InUse {
+	if list := value(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Look.UncommittedCount != 1 || list[0].InUse {
 		t.Errorf("the list: %+v", list)
 	}
 	door.ok("GET", "/ui/worktrees", "", "1 ahead, 1 uncommitted")
-	diff := must(h.client.WorktreeDiff(ctx, id, agents.DiffRequest{Files: []string{"a"}}))(t)
+	diff := value(h.client.WorktreeDiff(ctx, id, agents.DiffRequest{Files: []string{"a"}}))(t)
 	if diff.AgentName != "fix" || len(diff.Files) != 1 {
 		t.Errorf("the diff: %+v", diff)
 	}
@@ -132,7 +132,7 @@ func TestWorktrees(t *testing.T) {
 	}
 	door.do("POST", remove, `{}`).wants(t, "removed already", 409, "worktree_removed")
 	door.do("GET", at("worktrees", id, "/diff"), "").wants(t, "the diff of a removed tree", 409, "worktree_removed")
-	if some, all := must(h.client.Worktrees(ctx, false))(t), must(h.client.Worktrees(ctx, true))(t); len(some) != 0 || len(all) != 1 {
+	if some, all := value(h.client.Worktrees(ctx, false))(t), value(h.client.Worktrees(ctx, true))(t); len(some) != 0 || len(all) != 1 {
 		t.Errorf("%d stand, of %d", len(some), len(all))
 	}
 	if v := h.over(h.client.RestoreWorktree(ctx, id)); !v.Last.Done || v.State != daemon.TreeStanding {
@@ -152,7 +152,7 @@ func TestWorktrees(t *testing.T) {
 			door.do(method, at("worktrees", 99, path), `{}`).wants(t, "no such tree", 404, "worktree_not_found")
 		}
 	}
-	wantEqual(t, "the page of no tree", door.do("GET", "/ui/worktrees/99/diff", "").status, 404)
+	equal(t, "the page of no tree", door.do("GET", "/ui/worktrees/99/diff", "").status, 404)
 }
 
 // TestWorktreeOfAPipeline: it can't be removed while its pipeline works, and nobody adopts one.
@@ -160,9 +160,9 @@ func TestWorktreeOfAPipeline(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, func(s *Server) { s.Daemon.Keeper = &keeper{} }), t.Context()
 	waits := h.pipeline(func(p *daemon.Pipeline) { p.Host, p.Status = "here", daemon.PipelineWaiting }).ID
-	id := must(h.store.NextID(ctx, daemon.WorktreeIDs))(t)
+	id := value(h.store.NextID(ctx, daemon.WorktreeIDs))(t)
 	h.commit(&daemon.Change{NewWorktree: &daemon.Worktree{ID: id, PipelineID: &waits, Host: "here", Path: t.TempDir(), Branch: "roof", State: daemon.TreeStanding, CreatedAt: time.Now()}})
-	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || *list[0].PipelineID != waits || !list[0].InUse {
+	if list := value(h.client.Worktrees(ctx, false))(t); len(list) != 1 || *list[0].PipelineID != waits || !list[0].InUse {
 		t.Errorf("the list: %+v", list)
 	}
 	h.mainDoor().do("POST", at("worktrees", id, "/remove"), `{"force": true}`).wants(t, "a pipeline at work", 409, "worktree_used")
@@ -198,7 +198,7 @@ func TestDiff(t *testing.T) {
 	late := h.agent(func(b *daemon.Agent) { b.Cwd, b.Base = "/src/app", base })
 	h.agent(func(b *daemon.Agent) { b.Cwd, b.Base = "/srcx", base })
 
-	diff := must(h.client.Diff(ctx, a.ID, agents.DiffRequest{Stat: true, Files: []string{"a", "b c\n"}}))(t)
+	diff := value(h.client.Diff(ctx, a.ID, agents.DiffRequest{Stat: true, Files: []string{"a", "b c\n"}}))(t)
 	if len(diff.Files) != 1 || diff.Files[0].Hunks[0].Lines[0] != "+new" || diff.Directory != "/src" {
 		t.Errorf("the diff: %+v", diff)
 	}

@@ -66,8 +66,7 @@ func BenchmarkOpenAgents(b *testing.B) {
 	}
 	newDelivery(b, db, newAgent(b, db, nil).ID)
 	percentiles(b, func(int) {
-		open, err := db.Open(b.Context(), "h1")
-		must(b, open, err)
+		value(db.Open(b.Context(), "h1"))(b)
 	})
 }
 

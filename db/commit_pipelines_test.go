@@ -23,18 +23,14 @@ func TestPipelinesWakeTheirHost(t *testing.T) {
 	commit(t, db, &daemon.Change{NewPipeline: foreign})
 	stale := ranTo(foreign, daemon.PipelineRunning)
 	stale.PipelineMove.Pipeline.Seq++
-	if err := db.Commit(t.Context(), stale); !errors.Is(err, daemon.ErrMoved) {
-		t.Errorf("stale: %v", err)
-	}
+	wantErr(t, "stale", db.Commit(t.Context(), stale), daemon.ErrMoved)
 	commit(t, db, &daemon.Change{NewPipeline: p})
 	equal(t, "new run", wait(t, "wake for a new run", wakes), -p.ID)
 	commit(t, db, ranTo(p, daemon.PipelineRunning))
 	equal(t, "run", wait(t, "wake for a run", wakes), -p.ID)
 	a := newWorker(t, db, p, 0)
 	equal(t, "agent", wait(t, "wake for its agent", wakes), a.ID)
-	if len(wakes) != 0 {
-		t.Errorf("%d wakes too many, the first for %d", len(wakes), <-wakes)
-	}
+	equal(t, "wakes too many", len(wakes), 0)
 }
 
 // TestPipelineWritersDoNotDeadlock makes changes of pipelines, changes of their agents, and hooks write the same rows.

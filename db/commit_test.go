@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -20,22 +21,17 @@ func TestDropWaitsForNobody(t *testing.T) {
 	db := open(t)
 	a := newAgent(t, db, func(*daemon.Agent) {})
 	theirs, free := newDelivery(t, db, a.ID), newDelivery(t, db, a.ID)
-	tx, err := db.pool.Begin(t.Context())
-	noErr(t, err)
+	tx := value(db.pool.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(context.Background()) }() // it has written nothing
 	execute(t, tx, `SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE`, theirs.ID)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := db.pool.Exec(ctx, dropQueued, a.ID, "", "", time.Now(), false); err != nil {
-		t.Fatalf("the drop waits for another writer: %v", err)
-	}
+	value(db.pool.Exec(ctx, dropQueued, a.ID, "", "", time.Now(), false))(t)
 	for _, want := range []struct {
 		id    int64
 		state daemon.DeliveryState
 	}{{theirs.ID, daemon.DeliveryQueued}, {free.ID, daemon.DeliveryDone}} {
-		if got, err := db.Delivery(t.Context(), want.id); err != nil || got.State != want.state {
-			t.Errorf("delivery %d is %s, want %s; %v", want.id, got.State, want.state, err)
-		}
+		equal(t, fmt.Sprintf("delivery %d is", want.id), value(db.Delivery(t.Context(), want.id))(t).State, want.state)
 	}
 }
 

@@ -35,43 +35,32 @@ func open(t testing.TB) *DB {
 // opened returns a DB that is closed with the test.
 func opened(t testing.TB, c Config) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), c)
-	noErr(t, err)
+	db := value(Open(t.Context(), c))(t)
 	t.Cleanup(db.Close)
 	return db
 }
 
-// must unwraps the result of a call that may not fail.
-func must[T any](t testing.TB, v T, err error) T {
-	t.Helper()
-	noErr(t, err)
-	return v
-}
+var must, equal, wantErr, holds = wardentest.Must, wardentest.Equal, wardentest.WantErr, wardentest.Holds
 
-// noErr ends the test at an error.
-func noErr(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }
 
 // execute runs a statement that may not fail.
 func execute(t testing.TB, on interface {
 	Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
 }, sql string, args ...any) {
 	t.Helper()
-	_, err := on.Exec(t.Context(), sql, args...)
-	noErr(t, err)
+	value(on.Exec(t.Context(), sql, args...))(t)
 }
 
 // now returns a time that PostgreSQL stores exactly.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// rowCount counts the rows of a table.
+// rowCount counts the rows of a table, or of a table WHERE something holds.
 func rowCount(t testing.TB, db *DB, table string) (n int) {
 	t.Helper()
-	noErr(t, db.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+	must(t, db.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
 }
 
@@ -99,23 +88,15 @@ func terminate(t testing.TB, db *DB, name string) {
 	}
 }
 
-var equal = wardentest.Equal
-
 func TestOpenNamesTheFault(t *testing.T) {
 	t.Parallel()
-	if _, err := Open(t.Context(), Config{ConnString: "postgres://%"}); err == nil {
-		t.Error("bad settings were accepted")
-	}
+	failed(Open(t.Context(), Config{ConnString: "postgres://%"}))(t, "bad settings were accepted")
 	refused := errors.New("refused by test")
 	c := Config{ConnString: dbtest.New(t, Migrate), Configure: func(c *pgx.ConnConfig) {
 		c.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, refused }
 	}}
-	if _, err := Open(t.Context(), c); !errors.Is(err, refused) {
-		t.Errorf("open: %v, want the dialler's error", err)
-	}
-	if err := c.Migrate(t.Context()); !errors.Is(err, refused) {
-		t.Errorf("migrate: %v, want the dialler's error", err)
-	}
+	failed(Open(t.Context(), c))(t, "open", refused)
+	wantErr(t, "migrate", c.Migrate(t.Context()), refused)
 }
 
 func TestSessionSettings(t *testing.T) {
@@ -135,20 +116,15 @@ func TestSessionSettings(t *testing.T) {
 func TestPing(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	if err := db.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, db.Ping(t.Context()))
 	db.Close()
-	if err := db.Ping(t.Context()); err == nil {
-		t.Error("a closed pool answers")
-	}
+	wantErr(t, "a closed pool answers", db.Ping(t.Context()))
 }
 
 func TestPoolStats(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	conn, err := db.pool.Acquire(t.Context())
-	must(t, conn, err)
+	conn := value(db.pool.Acquire(t.Context()))(t)
 	held := db.Stats()
 	conn.Release()
 	if s := db.Stats(); held.Acquired != 1 || s.Acquired != 0 || s.Idle < 1 || s.Max != defaultMaxConns+readConns {
@@ -160,11 +136,8 @@ func TestPoolStats(t *testing.T) {
 func TestPoolsAsTheAddressSays(t *testing.T) {
 	t.Parallel()
 	for limit, max := range map[string]int{"3": 3 + 3, "7": 7 + readConns} {
-		db, err := OpenMigrated(t.Context(), Config{ConnString: dbtest.With(dbtest.New(t, nil), "pool_max_conns", limit)})
-		noErr(t, err)
-		if s := db.Stats(); s.Max != max {
-			t.Errorf("pool_max_conns %s: %d connections, want %d", limit, s.Max, max)
-		}
+		db := value(OpenMigrated(t.Context(), Config{ConnString: dbtest.With(dbtest.New(t, nil), "pool_max_conns", limit)}))(t)
+		equal(t, "pool_max_conns "+limit, db.Stats().Max, max)
 		db.Close()
 	}
 }

@@ -18,9 +18,8 @@ func TestFailover(t *testing.T) {
 	var run [2]func(string)
 	for i := range hosts {
 		url := dbtest.Cluster(t).ConnString()
-		config, err := pgx.ParseConfig(url)
-		hosts[i] = must(t, config, err).Host
-		noErr(t, Migrate(t.Context(), url))
+		hosts[i] = value(pgx.ParseConfig(url))(t).Host
+		must(t, Migrate(t.Context(), url))
 		run[i] = dbtest.Admin(t, url)
 	}
 	run[0](dbtest.SetReadOnly)
@@ -30,7 +29,7 @@ func TestFailover(t *testing.T) {
 	run[1](dbtest.SetReadOnly)
 	wait(t, "loss of the lock", l.Lost())
 	l.Release()
-	noErr(t, db.TryWrite(t.Context(), "h1"))
+	must(t, db.TryWrite(t.Context(), "h1"))
 	if before := lockHost(t, db, "h1").Before(); before != nil {
 		t.Errorf("the lock is on the server that was demoted: held before by %+v", before)
 	}

@@ -15,13 +15,12 @@ func TestAssemblyTimeIsStoredAsAnInteger(t *testing.T) {
 	h.Metrics.DurationMS = 41.207
 	commit(t, db, &daemon.Change{NewHandoff: h})
 	var stored string
-	noErr(t, db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored))
+	must(t, db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored))
 	equal(t, "stored", stored, "41")
-	got, err := db.Handoff(t.Context(), h.ID)
-	equal(t, "read", must(t, got, err).Metrics.DurationMS, 41.207)
+	got := value(db.Handoff(t.Context(), h.ID))(t)
+	equal(t, "read", got.Metrics.DurationMS, 41.207)
 	execute(t, db.pool, "UPDATE handoffs SET metrics = metrics - 'duration_us' WHERE id = $1", h.ID)
-	got, err = db.Handoff(t.Context(), h.ID)
-	equal(t, "written by the release before", must(t, got, err).Metrics.DurationMS, 41.0)
+	equal(t, "written by the release before", value(db.Handoff(t.Context(), h.ID))(t).Metrics.DurationMS, 41.0)
 }
 
 // TestHeirOfTheLastRelease: a daemon of the last release writes its only successor on the handoff's row, and no row of an heir.
@@ -36,8 +35,8 @@ func TestHeirOfTheLastRelease(t *testing.T) {
 		for _, sql := range []string{theirs, `UPDATE handoffs SET phase = 'completed', recorded_at = now(), successor_id = (SELECT max(id) FROM agents)`} {
 			execute(t, db.pool, sql)
 		}
-		list, err := db.Handoffs(t.Context(), daemon.HandoffFilter{SuccessorID: next.ID})
-		if must(t, list, err); len(list) != 1 || len(list[0].Heirs) != 1 {
+		list := value(db.Handoffs(t.Context(), daemon.HandoffFilter{SuccessorID: next.ID}))(t)
+		if len(list) != 1 || len(list[0].Heirs) != 1 {
 			t.Fatalf("%s: %+v", name, list)
 		}
 		h.Heirs[0].AgentID, h.Heirs[0].Phase, h.Heirs[0].PhaseAt, h.Heirs[0].BriefedAt = &next.ID, daemon.Completed, &h.PhaseAt, &h.PhaseAt
@@ -52,13 +51,12 @@ func TestStructuredIsStoredWithoutNulls(t *testing.T) {
 	h := aHandoff(t, db, newAgent(t, db, nil).ID)
 	h.Structured = &daemon.Structured{DecisionsMade: new("null"), OpenQuestions: new("")}
 	raw := func() (text *string) {
-		noErr(t, db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text))
+		must(t, db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text))
 		return text
 	}
 	commit(t, db, &daemon.Change{NewHandoff: h})
 	equal(t, "inserted", raw(), new(`{"decisions_made": "null", "open_questions": ""}`))
-	got, err := db.Handoff(t.Context(), h.ID)
-	equal(t, "read", must(t, got, err).Structured, h.Structured)
+	equal(t, "read", value(db.Handoff(t.Context(), h.ID))(t).Structured, h.Structured)
 
 	c := moved(h, daemon.Instructing)
 	c.Move.Handoff.Structured = &daemon.Structured{}

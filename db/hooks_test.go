@@ -20,7 +20,7 @@ func TestHooksAreStoredForPeople(t *testing.T) {
 		stored := func() (session, payload string, replayed bool) {
 			err := db.pool.QueryRow(t.Context(), "SELECT session_id, payload::text, replayed FROM hook_events WHERE key = $1",
 				fmt.Sprintf("k\uFFFD\uFFFD%d", i)).Scan(&session, &payload, &replayed)
-			noErr(t, err)
+			must(t, err)
 			return session, payload, replayed
 		}
 		record(t, db, in, nil)

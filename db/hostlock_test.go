@@ -2,10 +2,8 @@ package db
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,8 +21,7 @@ func holder(instance, directory string) Holder {
 
 func lockHost(t *testing.T, db *DB, id string) *HostLock {
 	t.Helper()
-	l, err := db.LockHost(t.Context(), id, holder("first", "d1"), nil)
-	must(t, l, err)
+	l := value(db.LockHost(t.Context(), id, holder("first", "d1"), nil))(t)
 	t.Cleanup(l.Release)
 	return l
 }
@@ -43,9 +40,7 @@ func TestHostHasOneDaemon(t *testing.T) {
 	db := probing(open(t))
 	first := lockHost(t, db, "h1")
 	lockHost(t, db, "h2")
-	if _, err := db.LockHost(t.Context(), "h1", holder("second", "d2"), nil); !errors.Is(err, ErrHostTaken) {
-		t.Errorf("second daemon: %v", err)
-	}
+	failed(db.LockHost(t.Context(), "h1", holder("second", "d2"), nil))(t, "second daemon", ErrHostTaken)
 	first.Release()
 	first.Release()
 	second := lockHost(t, db, "h1")
@@ -77,15 +72,10 @@ func TestHostLockIsPatientWithADyingHolder(t *testing.T) {
 		taken <- err
 	}()
 	eventually(t, "second daemon waits", func() bool {
-		var n int
-		err := db.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'understudy host lock'`).Scan(&n)
-		return must(t, n, err) == 2
+		return rowCount(t, db, "pg_stat_activity WHERE datname = current_database() AND application_name = 'understudy host lock'") == 2
 	})
 	first.Release()
-	if err := wait(t, "second daemon", taken); err != nil {
-		t.Error(err)
-	}
+	must(t, wait(t, "second daemon", taken))
 }
 
 func TestLockHostObeysItsContext(t *testing.T) {
@@ -94,9 +84,7 @@ func TestLockHostObeysItsContext(t *testing.T) {
 	lockHost(t, db, "h1")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := db.LockHost(ctx, "h1", holder("second", "d2"), nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("after its context: %v", err)
-	}
+	failed(db.LockHost(ctx, "h1", holder("second", "d2"), nil))(t, "after its context", context.DeadlineExceeded)
 	if l := lockHost(t, db, "h3"); isLost(l) {
 		t.Error("lost")
 	}
@@ -143,10 +131,8 @@ func TestHostLockNoticesADeadLink(t *testing.T) {
 	db, link := linked(t)
 	l := lockHost(t, db, "h1")
 	eventually(t, "quiet connection is probed", func() bool {
-		var n int
-		err := db.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-			AND application_name = 'understudy host lock' AND query NOT LIKE '%advisory%'`).Scan(&n)
-		return must(t, n, err) == 1
+		return rowCount(t, db, `pg_stat_activity WHERE datname = current_database()
+			AND application_name = 'understudy host lock' AND query NOT LIKE '%advisory%'`) == 1
 	})
 	if isLost(l) {
 		t.Fatal("a quiet connection was taken for a dead one")
@@ -184,17 +170,14 @@ func at(t *testing.T, url string) *DB {
 func TestOwnSessionIsEndedAfterAChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	db, link := overLink(t, dbtest.New(t, Migrate))
-	self, err := tmux.FindProcess(os.Getpid())
 	me := holder("first", "d1")
-	me.PIDStart = must(t, self, err).Start // this process, which is alive
-	l, err := db.LockHost(t.Context(), "h1", me, nil)
-	must(t, l, err)
+	me.PIDStart = value(tmux.FindProcess(os.Getpid()))(t).Start // this process, which is alive
+	l := value(db.LockHost(t.Context(), "h1", me, nil))(t)
 	link.Cut()
 	wait(t, "loss of the lock", l.Lost())
 	l.Release()
 	link.Mend()
-	again, err := db.LockHost(t.Context(), "h1", me, nil)
-	must(t, again, err)
+	again := value(db.LockHost(t.Context(), "h1", me, nil))(t)
 	defer again.Release()
 	if b := again.Before(); b == nil || b.Instance != "first" {
 		t.Errorf("the lock was held before by %+v", b)
@@ -213,8 +196,7 @@ func TestSessionOfAnEarlierBootIsEnded(t *testing.T) {
 	link.Cut()
 	now := holder("second", "d1")
 	now.Boot = "b2"
-	l, err := at(t, url).LockHost(t.Context(), "h1", now, nil)
-	must(t, l, err)
+	l := value(at(t, url).LockHost(t.Context(), "h1", now, nil))(t)
 	l.Release()
 }
 
@@ -223,8 +205,7 @@ func TestSessionOfAnEarlierBootIsEnded(t *testing.T) {
 func TestSessionOfAnotherIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	same := holder("second", "d1") // its process is this one, which is alive
-	self, err := tmux.FindProcess(os.Getpid())
-	must(t, self, err)
+	self := value(tmux.FindProcess(os.Getpid()))(t)
 	for name, row := range map[string]struct{ held, me Holder }{
 		"a copied data directory":  {holder("first", "d1"), holder("second", "d2")},
 		"another machine":          {holder("first", "d1"), Holder{Instance: "second", Machine: "m2", Boot: "b2", Directory: "d1"}},
@@ -236,8 +217,7 @@ func TestSessionOfAnotherIsWaitedFor(t *testing.T) {
 			t.Parallel()
 			url := dbtest.New(t, Migrate)
 			db, link := overLink(t, url)
-			first, err := db.LockHost(t.Context(), "h1", row.held, nil)
-			must(t, first, err)
+			first := value(db.LockHost(t.Context(), "h1", row.held, nil))(t)
 			t.Cleanup(first.Release)
 			link.Cut()
 			wait(t, "loss of the lock", first.Lost())
@@ -271,8 +251,5 @@ func TestLivingHolderIsARival(t *testing.T) {
 	lockHost(t, db, "h1")
 	me := holder("second", "d1")
 	me.Boot = "b2"
-	_, err := db.LockHost(t.Context(), "h1", me, nil)
-	if !errors.Is(err, ErrHostTaken) || !strings.Contains(err.Error(), "on machine m1, data directory /d1: stop that one") {
-		t.Errorf("got %v", err)
-	}
+	failed(db.LockHost(t.Context(), "h1", me, nil))(t, "a holder that lives", ErrHostTaken, "on machine m1, data directory /d1: stop that one")
 }

@@ -41,9 +41,7 @@ func TestListenTellsTheHostOfItsAgents(t *testing.T) {
 	h := newHandoff(t, db, b.ID)
 	commit(t, db, &daemon.Change{Events: []*event.Event{{Type: "t", Host: "h 2"}}})
 	wait(t, "events of any host", events)
-	if len(wakes) != 0 {
-		t.Errorf("woken for another host's agent: %d", <-wakes)
-	}
+	equal(t, "wakes for another host's agent", len(wakes), 0)
 	for name, c := range map[string]*daemon.Change{
 		"agent":        {Agents: []*daemon.Agent{a}},
 		"new delivery": {NewDeliveries: []*daemon.Delivery{aDelivery(t, db, a.ID)}},

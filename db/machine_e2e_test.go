@@ -52,10 +52,9 @@ func rootCommand(words ...string) *exec.Cmd {
 // folder makes a folder that the server's account may pass through.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "us")
-	must(t, dir, err)
+	dir := value(os.MkdirTemp("", "us"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	noErr(t, os.Chmod(dir, 0o711))
+	must(t, os.Chmod(dir, 0o711))
 	return dir
 }
 
@@ -99,16 +98,14 @@ func onMachine(name, setting string, flags ...string) *exec.Cmd {
 func loseMachine(t *testing.T, far string) {
 	dir := folder(t)
 	hba := filepath.Join(dir, "hba")
-	noErr(t, os.WriteFile(hba, []byte("local all all trust\nhost all all "+farAddress+"/32 trust\n"), 0o644))
+	must(t, os.WriteFile(hba, []byte("local all all trust\nhost all all "+farAddress+"/32 trust\n"), 0o644))
 	cluster := dbtest.ClusterWith(t, map[string]string{"listen_addresses": nearAddress, "hba_file": hba})
-	noErr(t, Migrate(t.Context(), cluster.ConnString()))
+	must(t, Migrate(t.Context(), cluster.ConnString()))
 	url := fmt.Sprintf("host=%s port=5432 user=understudy dbname=understudy sslmode=disable", nearAddress)
 	lost := onMachine(far, lostMachine+"="+url)
-	stdin, err := lost.StdinPipe()
-	must(t, stdin, err)
-	stdout, err := lost.StdoutPipe()
-	must(t, stdout, err)
-	noErr(t, lost.Start())
+	stdin := value(lost.StdinPipe())(t)
+	stdout := value(lost.StdoutPipe())(t)
+	must(t, lost.Start())
 	said, err := bufio.NewReader(stdout).ReadString('\n')
 	if said != "locked\n" {
 		t.Fatalf("the other machine said %q: %v", said, err)
@@ -119,8 +116,7 @@ func loseMachine(t *testing.T, far string) {
 	_ = lost.Wait() // it ends as a machine without power does: the server does not hear of it
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	l, err := at(t, cluster.ConnString()).LockHost(ctx, "h1", holder("second", "d2"), nil)
-	must(t, l, err)
+	l := value(at(t, cluster.ConnString()).LockHost(ctx, "h1", holder("second", "d2"), nil))(t)
 	l.Release()
 	took := time.Since(began)
 	t.Logf("the server gave the machine up after %s", took.Round(100*time.Millisecond))
@@ -131,10 +127,8 @@ func loseMachine(t *testing.T, far string) {
 
 // beLost takes the lock, reports that, and ends when it is told to.
 func beLost(t *testing.T, url string) {
-	db, err := Open(t.Context(), Config{ConnString: url})
-	must(t, db, err)
-	l, err := db.LockHost(t.Context(), "h1", holder("first", "d1"), nil)
-	must(t, l, err)
+	db := value(Open(t.Context(), Config{ConnString: url}))(t)
+	value(db.LockHost(t.Context(), "h1", holder("first", "d1"), nil))(t)
 	fmt.Println("locked")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
@@ -145,7 +139,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	disk := filepath.Join(dir, "disk")
-	noErr(t, os.Mkdir(disk, 0o700))
+	must(t, os.Mkdir(disk, 0o700))
 	mounted := false
 	t.Cleanup(func() { // after the server has ended
 		if mounted {
@@ -153,10 +147,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	cluster := dbtest.Cluster(t)
-	config, err := pgx.ParseConfig(cluster.ConnString())
-	must(t, config, err)
-	info, err := os.Stat(filepath.Join(filepath.Dir(config.Host), "data"))
-	must(t, info, err)
+	config := value(pgx.ParseConfig(cluster.ConnString()))(t)
+	info := value(os.Stat(filepath.Join(filepath.Dir(config.Host), "data")))(t)
 	owner := info.Sys().(*syscall.Stat_t)
 	asRoot(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=24m,mode=0700,uid=%d,gid=%d", owner.Uid, owner.Gid), "tmpfs", disk)
 	mounted = true
@@ -164,10 +156,10 @@ func TestFullDisk(t *testing.T) {
 	run(`CREATE TABLESPACE disk LOCATION '` + disk + `'`)
 	run(`CREATE DATABASE small TEMPLATE template0 TABLESPACE disk`)
 	url := cluster.ConnString() + " dbname=small"
-	noErr(t, Migrate(t.Context(), url))
+	must(t, Migrate(t.Context(), url))
 	db := at(t, url)
-	noErr(t, db.Heartbeat(t.Context(), Host{ID: "h1"}))
-	noErr(t, db.TryWrite(t.Context(), "h1"))
+	must(t, db.Heartbeat(t.Context(), Host{ID: "h1"}))
+	must(t, db.TryWrite(t.Context(), "h1"))
 	l := lockHost(t, db, "h1")
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 32<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -176,6 +168,7 @@ func TestFullDisk(t *testing.T) {
 	large := func() *daemon.Change {
 		return &daemon.Change{Events: []*event.Event{{Type: "t", Host: "h1", Payload: []byte(`{"pad": "` + strings.Repeat(rand.Text(), 4000) + `"}`)}}}
 	}
+	var err error
 	eventually(t, "a write that is refused", func() bool {
 		err = db.Commit(t.Context(), large())
 		return err != nil
@@ -183,9 +176,7 @@ func TestFullDisk(t *testing.T) {
 	wantCode(t, err, "database_full")
 	wait(t, "loss of the lock", l.Lost())
 	wantCode(t, db.TryWrite(t.Context(), "h1"), "database_full")
-	noErr(t, os.Remove(filler))
-	if err := db.TryWrite(t.Context(), "h1"); err != nil {
-		t.Errorf("room again: %v", err)
-	}
+	must(t, os.Remove(filler))
+	must(t, db.TryWrite(t.Context(), "h1"))
 	commit(t, db, large())
 }

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,8 +16,7 @@ import (
 
 func dial(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	must(t, conn, err)
+	conn := value(pgx.Connect(t.Context(), url))(t)
 	t.Cleanup(func() { closeConn(conn) })
 	return conn
 }
@@ -26,11 +24,9 @@ func dial(t *testing.T, url string) *pgx.Conn {
 // relations lists the schema's tables, indexes and sequences.
 func relations(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `SELECT relname FROM pg_class
-		WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'goose%' ORDER BY 1`)
-	must(t, rows, err)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return must(t, names, err)
+	rows := value(conn.Query(t.Context(), `SELECT relname FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'goose%' ORDER BY 1`))(t)
+	return value(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 }
 
 func TestManyMigrateAtOnce(t *testing.T) {
@@ -53,8 +49,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 // migratorOf returns goose on a database, until the end of the test.
 func migratorOf(t *testing.T, url string) *goose.Provider {
 	t.Helper()
-	p, err := Config{ConnString: url}.migrator()
-	must(t, p, err)
+	p := value(Config{ConnString: url}.migrator())(t)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
@@ -64,27 +59,23 @@ func TestMigrateDownAndUp(t *testing.T) {
 	url := dbtest.New(t, Migrate)
 	conn := dial(t, url)
 	before := relations(t, conn)
-	if _, err := migratorOf(t, url).DownTo(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	value(migratorOf(t, url).DownTo(t.Context(), 0))(t)
 	equal(t, "after down", relations(t, conn), []string{})
-	noErr(t, Migrate(t.Context(), url))
+	must(t, Migrate(t.Context(), url))
 	equal(t, "after up", relations(t, conn), before)
 }
 
 // schemaOf lists the schema's columns and constraints with their definitions.
 func schemaOf(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `
+	rows := value(conn.Query(t.Context(), `
 		SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default)
 		FROM information_schema.columns WHERE table_schema = 'public'
 		UNION ALL
 		SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
 		FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-		ORDER BY 1`)
-	must(t, rows, err)
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return must(t, lines, err)
+		ORDER BY 1`))(t)
+	return value(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 }
 
 // TestMigrateWithRows migrates rows down to the first version, where they lose later columns, and up
@@ -92,9 +83,7 @@ func schemaOf(t *testing.T, conn *pgx.Conn) []string {
 func TestMigrateWithRows(t *testing.T) {
 	t.Parallel()
 	first := dbtest.New(t, nil)
-	if _, err := migratorOf(t, first).UpTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	value(migratorOf(t, first).UpTo(t.Context(), 1))(t)
 
 	db := open(t)
 	url := db.connect.ConnString()
@@ -109,17 +98,15 @@ func TestMigrateWithRows(t *testing.T) {
 	db.Close() // its prepared statements would not fit the older schema
 
 	p := migratorOf(t, url)
-	_, err := p.DownTo(t.Context(), 1)
-	noErr(t, err)
+	value(p.DownTo(t.Context(), 1))(t)
 	conn := dial(t, url)
 	equal(t, "schema after down", schemaOf(t, conn), schemaOf(t, dial(t, first)))
 	execute(t, conn, `UPDATE handoffs SET structured = '{"what_was_done": "all", "open_questions": null}' WHERE id = $1`, h.ID)
 
-	_, err = p.Up(t.Context())
-	noErr(t, err)
+	value(p.Up(t.Context()))(t)
 	equal(t, "schema after up", schemaOf(t, conn), before)
 	var text string
-	noErr(t, conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text))
+	must(t, conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text))
 	equal(t, "structured", text, `{"what_was_done": "all"}`)
 
 	db = opened(t, Config{ConnString: url})
@@ -131,8 +118,8 @@ func TestMigrateWithRows(t *testing.T) {
 	}}
 	h.Hold = nil
 	h.ReadOld() // there were notes alone
-	gotH, err := db.Handoff(t.Context(), h.ID)
-	equal(t, "handoff", must(t, gotH, err), *h)
+	gotH := value(db.Handoff(t.Context(), h.ID))(t)
+	equal(t, "handoff", gotH, *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
 	a.StateAt, a.WaitsFor, a.LastMessage = *a.EndedAt, "", "" // the migration cannot know these
 	a.AnsweredAt, a.FirstPromptID = nil, nil
@@ -149,12 +136,10 @@ func TestMigrateWithRows(t *testing.T) {
 	a.DialogAnswer, a.Keys, a.WorktreeID, a.DismissedAt, a.StopCameAt, a.Background = nil, nil, nil, nil, nil, nil
 	a.Hold, a.EndCode = nil, ""
 	a.ReadOld()
-	gotA, err := db.Agent(t.Context(), a.ID)
-	equal(t, "agent", must(t, gotA, err), *a)
-	gotA, err = db.Agent(t.Context(), stops.ID)
-	equal(t, "stage of one that was interrupted", must(t, gotA, err).StopStage, daemon.StopNone)
-	gotH, err = db.Handoff(t.Context(), waits.ID)
-	equal(t, "phase of one that was generating", must(t, gotH, err).Phase, daemon.AwaitingDocument)
+	gotA := value(db.Agent(t.Context(), a.ID))(t)
+	equal(t, "agent", gotA, *a)
+	equal(t, "stage of one that was interrupted", value(db.Agent(t.Context(), stops.ID))(t).StopStage, daemon.StopNone)
+	equal(t, "phase of one that was generating", value(db.Handoff(t.Context(), waits.ID))(t).Phase, daemon.AwaitingDocument)
 }
 
 // TestMigrateEvidence: deliveries that older daemons have decided get the code of their evidence. The code is read from the table, because
@@ -179,15 +164,12 @@ func TestMigrateEvidence(t *testing.T) {
 	commit(t, db, &daemon.Change{Deliveries: []*daemon.Delivery{dl}})
 	want[dl.Evidence] = ""
 
-	if _, err := migratorOf(t, url).DownTo(t.Context(), 82); err != nil {
-		t.Fatal(err)
-	}
-	noErr(t, Migrate(t.Context(), url))
-	rows, err := dial(t, url).Query(t.Context(), `SELECT evidence, evidence_code FROM deliveries`)
-	must(t, rows, err)
+	value(migratorOf(t, url).DownTo(t.Context(), 82))(t)
+	must(t, Migrate(t.Context(), url))
+	rows := value(dial(t, url).Query(t.Context(), `SELECT evidence, evidence_code FROM deliveries`))(t)
 	got, said, code := map[string]string{}, "", ""
-	_, err = pgx.ForEachRow(rows, []any{&said, &code}, func() error { got[said] = code; return nil })
-	equal(t, "codes", must(t, got, err), want)
+	value(pgx.ForEachRow(rows, []any{&said, &code}, func() error { got[said] = code; return nil }))(t)
+	equal(t, "codes", got, want)
 }
 
 // TestMigrateRefusesASchemaThatIsTooNew: a daemon works with the schema of the next release, and with no later one.
@@ -196,17 +178,13 @@ func TestMigrateRefusesASchemaThatIsTooNew(t *testing.T) {
 	url := dbtest.New(t, Migrate)
 	conn := dial(t, url)
 	execute(t, conn, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`)
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Errorf("schema of the next release: %v", err)
-	}
+	must(t, Migrate(t.Context(), url))
 	execute(t, conn, `UPDATE schema_oldest SET oldest = 9998`)
 	for name, migrate := range map[string]func() error{
 		"Migrate":      func() error { return Migrate(t.Context(), url) },
 		"OpenMigrated": func() error { _, err := OpenMigrated(t.Context(), Config{ConnString: url}); return err },
 	} {
-		if err := migrate(); err == nil || !strings.Contains(err.Error(), "upgrade this one") {
-			t.Errorf("%s of the schema of a later release: %v", name, err)
-		}
+		wantErr(t, name+" of the schema of a later release", migrate(), "upgrade this one")
 	}
 }
 
@@ -227,9 +205,7 @@ func TestOpenMigrated(t *testing.T) {
 	}
 	opens("an empty database")
 	opens("the same schema again")
-	if _, err := migratorOf(t, url).Down(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	value(migratorOf(t, url).Down(t.Context()))(t)
 	opens("an older schema")
 }
 
@@ -245,7 +221,5 @@ func TestMigrateWaitsForTheLockUntilItsContextEnds(t *testing.T) {
 		t.Errorf("migrated past the lock: %v", err)
 	}
 	execute(t, holder, migrationUnlock)
-	if err := Migrate(t.Context(), url); err != nil {
-		t.Error(err)
-	}
+	must(t, Migrate(t.Context(), url))
 }

@@ -15,18 +15,16 @@ func TestMigrateKeepsTrouble(t *testing.T) {
 	fine := newAgent(t, db, nil)
 	db.Close() // its prepared statements would not fit the older schema
 	p := migratorOf(t, url)
-	_, err := p.DownTo(t.Context(), 4)
-	noErr(t, err)
-	_, err = p.Up(t.Context())
-	noErr(t, err)
+	value(p.DownTo(t.Context(), 4))(t)
+	value(p.Up(t.Context()))(t)
 	db = at(t, url)
-	got, err := db.Agent(t.Context(), fails.ID)
-	if now := must(t, got, err).Trouble; now == nil || now.Words() != "runtime_error: rate_limit: later" || !now.Since.Equal(fails.StateAt) {
+	got := value(db.Agent(t.Context(), fails.ID))(t)
+	if now := got.Trouble; now == nil || now.Words() != "runtime_error: rate_limit: later" || !now.Since.Equal(fails.StateAt) {
 		t.Errorf("the agent's trouble is %+v", now)
 	}
 	equal(t, "last answer", got.LastMessage, "")
-	got, err = db.Agent(t.Context(), fine.ID)
-	if must(t, got, err).Trouble != nil {
+	got = value(db.Agent(t.Context(), fine.ID))(t)
+	if got.Trouble != nil {
 		t.Errorf("an agent without trouble has %+v", got.Trouble)
 	}
 }

@@ -29,7 +29,7 @@ func TestMetadataIsStoredWithoutNulls(t *testing.T) {
 		o.Metadata = tt.metadata
 		commit(t, db, &daemon.Change{NewOutput: o})
 		var got *string
-		noErr(t, db.pool.QueryRow(t.Context(), "SELECT metadata::text FROM step_handoffs WHERE id = $1", o.ID).Scan(&got))
+		must(t, db.pool.QueryRow(t.Context(), "SELECT metadata::text FROM step_handoffs WHERE id = $1", o.ID).Scan(&got))
 		equal(t, "metadata", got, tt.want)
 		equal(t, "read", runOf(t, db, p.ID).Steps[i].LatestHandoff, o)
 	}
@@ -58,8 +58,8 @@ func TestListOfPipelinesIsTwoStatements(t *testing.T) {
 		newWorker(t, db, newRun(t, db, 3, nil), 1)
 	}
 	sent.n.Store(0)
-	runs, err := db.Pipelines(t.Context(), daemon.PipelineFilter{})
-	if n := sent.n.Load(); len(must(t, runs, err)) != 5 || n != 2 {
+	runs := value(db.Pipelines(t.Context(), daemon.PipelineFilter{}))(t)
+	if n := sent.n.Load(); len(runs) != 5 || n != 2 {
 		t.Errorf("%d runs by %d statements, want 5 by 2", len(runs), n)
 	}
 }

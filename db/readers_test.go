@@ -29,9 +29,7 @@ func TestSearchesKeepNobodyWaiting(t *testing.T) {
 	}
 	eventually(t, "searches", func() bool { return db.reads.Stat().AcquiredConns() >= maxSearches })
 	began := time.Now()
-	if _, err := db.Agents(daemon.AsReader(t.Context()), daemon.AgentFilter{}); err != nil {
-		t.Error(err)
-	}
+	value(db.Agents(daemon.AsReader(t.Context()), daemon.AgentFilter{}))(t)
 	for range 20 { // more than there are connections
 		record(t, db, input(time.Now().String()), nil)
 	}
@@ -54,13 +52,12 @@ func TestReadersHaveConnectionsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for range readConns {
-		conn, err := db.reads.Acquire(t.Context())
-		must(t, conn, err)
+		conn := value(db.reads.Acquire(t.Context()))(t)
 		defer conn.Release()
 	}
 	a := newAgent(t, db, nil)
-	got, err := db.Agent(t.Context(), a.ID)
-	if must(t, got, err); got.ID != a.ID || db.pool.Stat().AcquiredConns() != 0 {
+	got := value(db.Agent(t.Context(), a.ID))(t)
+	if got.ID != a.ID || db.pool.Stat().AcquiredConns() != 0 {
 		t.Errorf("read %+v", got)
 	}
 }

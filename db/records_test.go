@@ -18,30 +18,26 @@ func TestRecordIsReadInAnyZone(t *testing.T) {
 	away := opened(t, Config{ConnString: db.connect.ConnString(), Configure: func(c *pgx.ConnConfig) {
 		c.RuntimeParams["timezone"] = "Europe/Berlin"
 	}})
-	got, err := away.Record(t.Context(), h.ID)
-	equal(t, "record", must(t, got, err), *r)
+	equal(t, "record", value(away.Record(t.Context(), h.ID))(t), *r)
 }
 
 func TestDecisionsSayWhoseTheyAre(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := newRecord(t, db, newAgent(t, db, nil).ID)
-	rows, err := db.pool.Query(t.Context(), `SELECT agent_id, persona, position, summary FROM decisions ORDER BY id`)
-	must(t, rows, err)
+	rows := value(db.pool.Query(t.Context(), `SELECT agent_id, persona, position, summary FROM decisions ORDER BY id`))(t)
 	type row struct {
 		AgentID  int64
 		Persona  string
 		Position int
 		Summary  string
 	}
-	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
-	equal(t, "decisions", must(t, got, err), []row{
+	equal(t, "decisions", value(pgx.CollectRows(rows, pgx.RowToStructByPos[row]))(t), []row{
 		{r.AgentID, r.Persona, 0, r.Decisions[0].Summary}, {r.AgentID, r.Persona, 1, r.Decisions[1].Summary},
 	})
 
 	// A record that is replaced takes its decisions with it.
-	h, err := db.Handoff(t.Context(), r.HandoffID)
-	must(t, h, err)
+	h := value(db.Handoff(t.Context(), r.HandoffID))(t)
 	r.Decisions = r.Decisions[:1]
 	commit(t, db, recorded(&h, r))
 	equal(t, "decisions of the new record", rowCount(t, db, "decisions"), 1)
@@ -52,7 +48,7 @@ func TestDecisionsSayWhoseTheyAre(t *testing.T) {
 func multiply(t testing.TB, db *DB) {
 	t.Helper()
 	newRecord(t, db, newAgent(t, db, nil).ID)
-	_, err := db.pool.Exec(t.Context(), `
+	value(db.pool.Exec(t.Context(), `
 		INSERT INTO agents SELECT (jsonb_populate_record(agents, jsonb_build_object('id', id + n,
 			'previous_agent_id', CASE WHEN n % 4 > 0 THEN id + n - 1 END, 'tmux_session', n))).*
 		FROM agents, generate_series(1, 5000) AS n;
@@ -68,8 +64,7 @@ func multiply(t testing.TB, db *DB) {
 		INSERT INTO decisions SELECT (jsonb_populate_record(decisions, jsonb_build_object(
 			'id', id + 10 * n, 'handoff_id', handoff_id + n))).*
 		FROM decisions, generate_series(1, 5000) AS n;
-		ANALYZE`)
-	noErr(t, err)
+		ANALYZE`))(t)
 }
 
 func TestLinesAreFoundByIndexes(t *testing.T) {
@@ -93,14 +88,10 @@ func TestLinesAreFoundByIndexes(t *testing.T) {
 func wantIndexes(t *testing.T, db *DB, name, sql string, args []any, indexes ...string) {
 	t.Helper()
 	args = append([]any{pgx.QueryExecModeSimpleProtocol}, args...) // so that the plan is made for the values
-	rows, err := db.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
-	must(t, rows, err)
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	plan := strings.Join(must(t, lines, err), "\n")
+	rows := value(db.pool.Query(t.Context(), "EXPLAIN "+sql, args...))(t)
+	plan := strings.Join(value(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
 	for _, index := range indexes {
-		if !strings.Contains(plan, " "+index+" ") {
-			t.Errorf("%s does not use %s:\n%s", name, index, plan)
-		}
+		holds(t, "the plan of "+name, plan, " "+index+" ")
 	}
 	if strings.Contains(plan, "Seq Scan") {
 		t.Errorf("%s reads a whole table:\n%s", name, plan)

@@ -49,10 +49,9 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 	if *recordRelease {
 		keepRelease(t)
 	}
-	b, err := os.ReadFile(releaseFile)
-	must(t, b, err)
+	b := value(os.ReadFile(releaseFile))(t)
 	var r release
-	noErr(t, json.Unmarshal(b, &r))
+	must(t, json.Unmarshal(b, &r))
 	url := dbtest.New(t, Migrate)
 	conn := dial(t, url)
 	var oldest int64
@@ -140,7 +139,7 @@ func keepRelease(t *testing.T) {
 	conn := dial(t, url)
 	registerTypes(conn.TypeMap())
 	out := release{Statements: statements}
-	noErr(t, conn.QueryRow(t.Context(), `SELECT max(version_id) FROM goose_db_version`).Scan(&out.Schema))
+	must(t, conn.QueryRow(t.Context(), `SELECT max(version_id) FROM goose_db_version`).Scan(&out.Schema))
 	names := map[string]string{}
 	for name, sql := range statements {
 		names[sql] = name
@@ -160,8 +159,8 @@ func keepRelease(t *testing.T) {
 			t.Errorf("%s is not in the session: add it to someHours", name)
 		}
 	}
-	b, err := json.MarshalIndent(out, "", " ")
-	if must(t, b, err); os.WriteFile(releaseFile, append(b, '\n'), 0o644) != nil {
+	b := value(json.MarshalIndent(out, "", " "))(t)
+	if os.WriteFile(releaseFile, append(b, '\n'), 0o644) != nil {
 		t.Fatal("not written: " + releaseFile)
 	}
 }
@@ -169,12 +168,11 @@ func keepRelease(t *testing.T) {
 // textOf returns a statement's values as text.
 func textOf(t *testing.T, conn *pgx.Conn, s taped) []*string {
 	t.Helper()
-	sd, err := conn.Prepare(t.Context(), s.sql, s.sql)
-	must(t, sd, err)
+	sd := value(conn.Prepare(t.Context(), s.sql, s.sql))(t)
 	out := make([]*string, len(s.args))
 	for i, arg := range s.args {
-		text, err := conn.TypeMap().Encode(sd.ParamOIDs[i], pgtype.TextFormatCode, arg, []byte{})
-		if must(t, text, err); text != nil {
+		text := value(conn.TypeMap().Encode(sd.ParamOIDs[i], pgtype.TextFormatCode, arg, []byte{}))(t)
+		if text != nil {
 			out[i] = new(string(text))
 		}
 	}
@@ -187,7 +185,7 @@ func someHours(t *testing.T, db *DB) {
 	ctx := t.Context()
 	check := func(_ any, err error) {
 		t.Helper()
-		noErr(t, err)
+		must(t, err)
 	}
 	check(nil, db.Heartbeat(ctx, Host{ID: "h1", Name: "one", Version: "1", DataRoot: "/data"}))
 	check(nil, db.TryWrite(ctx, "h1"))

@@ -58,8 +58,7 @@ var statements = map[string]string{
 func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	conn, err := db.pool.Acquire(t.Context())
-	must(t, conn, err)
+	conn := value(db.pool.Acquire(t.Context()))(t)
 	defer conn.Release()
 	for name, sql := range statements {
 		if _, err := conn.Conn().Prepare(t.Context(), "test_"+name, sql); err != nil {
@@ -72,15 +71,13 @@ func TestStatementsPrepare(t *testing.T) {
 func TestStatementsAreAllListed(t *testing.T) {
 	t.Parallel()
 	verb := regexp.MustCompile(`^\s*(?i:SELECT|INSERT|UPDATE|DELETE|WITH|TRUNCATE|CREATE|DROP|ALTER)\s`)
-	files, err := os.ReadDir(".")
-	must(t, files, err)
+	files := value(os.ReadDir("."))(t)
 	found := 0
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
-		must(t, parsed, err)
+		parsed := value(parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0))(t)
 		var name string // of the constant or variable that is being declared
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			switch n := n.(type) {

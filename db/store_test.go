@@ -50,13 +50,12 @@ func TestStore(t *testing.T) {
 		return storetest.Harness{
 			Store: db,
 			SetHost: func(t testing.TB, host, dataRoot string) {
-				noErr(t, db.Heartbeat(t.Context(), Host{ID: host, DataRoot: dataRoot}))
+				must(t, db.Heartbeat(t.Context(), Host{ID: host, DataRoot: dataRoot}))
 			},
 			Line: func(t testing.TB, first *daemon.Agent, n int) {
-				_, err := db.pool.Exec(t.Context(), `INSERT INTO agents SELECT (jsonb_populate_record(agents, jsonb_build_object(
+				value(db.pool.Exec(t.Context(), `INSERT INTO agents SELECT (jsonb_populate_record(agents, jsonb_build_object(
 						'id', id + n, 'previous_agent_id', id + n - 1, 'tmux_session', 'line-' || n))).*
-					FROM agents, generate_series(1, $1) AS n WHERE id = $2`, n, first.ID)
-				noErr(t, err)
+					FROM agents, generate_series(1, $1) AS n WHERE id = $2`, n, first.ID))(t)
 			},
 		}
 	})
@@ -70,13 +69,12 @@ var (
 // empty deletes all rows of a database, and restarts its sequences.
 func empty(t *testing.T, db *DB) {
 	t.Helper()
-	_, err := db.pool.Exec(t.Context(), `
+	value(db.pool.Exec(t.Context(), `
 		DELETE FROM hosts; DELETE FROM notification_preferences; DELETE FROM pushes; DELETE FROM budget_marks; DELETE FROM usage; DELETE FROM usage_read; DELETE FROM events; DELETE FROM hook_events; DELETE FROM decisions; DELETE FROM records;
 		DELETE FROM transitions; DELETE FROM permissions; DELETE FROM deliveries; DELETE FROM handoffs; DELETE FROM step_handoffs; DELETE FROM agents; DELETE FROM worktrees;
 		DELETE FROM steps; DELETE FROM pipelines; UPDATE log_floor SET pruned_to = 0;
 		SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
-			FROM unnest('{agents,handoffs,deliveries,hook_events,events,pipelines,steps,step_handoffs,worktrees,pushes}'::text[]) AS name`)
-	noErr(t, err)
+			FROM unnest('{agents,handoffs,deliveries,hook_events,events,pipelines,steps,step_handoffs,worktrees,pushes}'::text[]) AS name`))(t)
 }
 
 // TestSameAsMemory commits the same drawn changes to this store and to the one in memory, which must answer alike.

@@ -13,18 +13,17 @@ func TestTimelinesAreReadByIndexes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	newAgent(t, db, nil)
-	_, err := db.pool.Exec(t.Context(), `
+	value(db.pool.Exec(t.Context(), `
 		INSERT INTO agents SELECT (jsonb_populate_record(agents, jsonb_build_object('id', id + n, 'tmux_session', n, 'state', 'idle', 'ended_at', NULL,
 			'persona', 'p' || n % 20, 'created_at', now() - interval '3 days'))).* FROM agents, generate_series(1, 200) AS n;
 		INSERT INTO events (type, at, host, agent_id, payload, alert)
 			SELECT CASE n % 4 WHEN 0 THEN 'agent_idle' WHEN 1 THEN 'agent_working' WHEN 2 THEN 'delivery_submitted' ELSE 'agent_seen' END,
 				now() - n * interval '5 minutes', 'h1', id, '{}', false FROM agents, generate_series(1, 400) AS n;
 		INSERT INTO context_samples SELECT id, now() - n * interval '9 minutes', 1, 1 FROM agents, generate_series(1, 100) AS n;
-		ANALYZE`)
-	noErr(t, err)
+		ANALYZE`))(t)
 	now := time.Now()
-	lives, err := db.AgentLives(t.Context(), daemon.LifeQuery{Since: now.Add(-24 * time.Hour), Until: now, Limit: 1000})
-	if len(must(t, lives, err)) != 201 {
+	lives := value(db.AgentLives(t.Context(), daemon.LifeQuery{Since: now.Add(-24 * time.Hour), Until: now, Limit: 1000}))(t)
+	if len(lives) != 201 {
 		t.Fatalf("%d lives", len(lives))
 	}
 	q := daemon.SpanQuery{Since: now.Add(-24 * time.Hour), Until: now}
@@ -32,10 +31,8 @@ func TestTimelinesAreReadByIndexes(t *testing.T) {
 		q.AgentIDs = append(q.AgentIDs, l.ID)
 	}
 	began := time.Now()
-	changes, err := db.StateChanges(t.Context(), q)
-	must(t, changes, err)
-	samples, err := db.ContextSamples(t.Context(), q)
-	must(t, samples, err)
+	changes := value(db.StateChanges(t.Context(), q))(t)
+	samples := value(db.ContextSamples(t.Context(), q))(t)
 	t.Logf("%d changes and %d samples took %s", len(changes), len(samples), time.Since(began))
 	wantIndexes(t, db, "states", listStateChanges, spanArgs(q), "events_states")
 	wantIndexes(t, db, "samples", listSamples, spanArgs(q), "context_samples_pkey")

@@ -28,9 +28,7 @@ func TestUnavailable(t *testing.T) {
 		{context.Canceled, false},
 	} {
 		var e *daemon.Error
-		if got := errors.As(unavailable(row.err), &e) && e.Kind == daemon.KindUnavailable; got != row.unavailable {
-			t.Errorf("%v: unavailable %t, want %t", row.err, got, row.unavailable)
-		}
+		equal(t, fmt.Sprintf("%v: unavailable", row.err), errors.As(unavailable(row.err), &e) && e.Kind == daemon.KindUnavailable, row.unavailable)
 		if !errors.Is(unavailable(row.err), row.err) {
 			t.Errorf("%v is no longer in the error", row.err)
 		}

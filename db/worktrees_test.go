@@ -15,11 +15,10 @@ func TestTreesOfTheLastRelease(t *testing.T) {
 		return newRun(t, db, 1, func(p *daemon.Pipeline) { p.Branch, p.Worktree, p.WorkDir = &p.Title, &path, path })
 	}
 	without, adopted, none := made("/trees/1"), made("/trees/2"), newRun(t, db, 1, nil)
-	id, err := db.NextID(ctx, daemon.WorktreeIDs)
-	noErr(t, err)
+	id := value(db.NextID(ctx, daemon.WorktreeIDs))(t)
 	commit(t, db, &daemon.Change{NewWorktree: &daemon.Worktree{ID: id, Host: adopted.Host, Path: "/trees/2", State: daemon.TreeStanding, CreatedAt: adopted.CreatedAt}})
 	for range 2 {
-		noErr(t, db.keepOldTrees(ctx))
+		must(t, db.keepOldTrees(ctx))
 		list, err := db.Worktrees(ctx, daemon.WorktreeFilter{})
 		if err != nil || len(list) != 2 {
 			t.Fatalf("the trees: %+v, %v", list, err)

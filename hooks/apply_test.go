@@ -1,10 +1,9 @@
 package hooks
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -17,21 +16,14 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 
 func wantFile(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	if err != nil || string(got) != text {
-		t.Errorf("%s holds %q, %v; want %q", path, got, err, text)
-	}
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm() != mode {
-		t.Errorf("%s has mode %v, want %v", path, info.Mode().Perm(), mode)
-	}
+	equal(t, path+" holds", string(value(os.ReadFile(path))(t)), text)
+	equal(t, "mode of "+path, value(os.Stat(path))(t).Mode().Perm(), mode)
 }
 
 func plan(t *testing.T, path string, f func([]byte) (Plan, error)) Plan {
 	t.Helper()
-	text, err := ReadSettings(path)
-	must(t, err)
-	p, err := f(text)
-	must(t, err)
+	text := value(ReadSettings(path))(t)
+	p := value(f(text))(t)
 	return p.For(path, time.Date(2026, 11, 20, 16, 0, 0, 123456789, time.UTC))
 }
 
@@ -49,9 +41,7 @@ func TestApply(t *testing.T) {
 	if err := Apply(plan(t, path, install)); err != nil { // a plan that changes nothing
 		t.Error(err)
 	}
-	if err := Apply(p); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
-		t.Errorf("a plan of yesterday: %v", err)
-	}
+	wantErr(t, "a plan of yesterday", Apply(p), "changed meanwhile")
 	out := plan(t, path, PlanUninstall)
 	out.Backup += "2"
 	must(t, Apply(out))
@@ -61,10 +51,8 @@ func TestApply(t *testing.T) {
 
 func wantNames(t *testing.T, dir string, want int) {
 	t.Helper()
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != want {
-		t.Errorf("%d files in %s, want %d: %v, %v", len(left), dir, want, left, err)
-	}
+	left := value(os.ReadDir(dir))(t)
+	equal(t, fmt.Sprintf("number of files in %s, with %v", dir, left), len(left), want)
 }
 
 // TestApplyToNothing: an uninstall leaves what was there before, no file or an empty one.
@@ -77,9 +65,7 @@ func TestApplyToNothing(t *testing.T) {
 			write(t, path, "", 0o600)
 		}
 		in := plan(t, path, install)
-		if (in.Backup != "") != there {
-			t.Errorf("there %t: backup %q", there, in.Backup)
-		}
+		equal(t, "a copy of the file that was there", in.Backup != "", there)
 		must(t, Apply(in))
 		wantFile(t, path, string(in.After), 0o600)
 		out := plan(t, path, PlanUninstall)
@@ -144,21 +130,13 @@ func TestApplyRefuses(t *testing.T) {
 	write(t, path, "{}", 0o600)
 	p := plan(t, path, install)
 	write(t, p.Backup, "precious", 0o600)
-	if err := Apply(p); !errors.Is(err, os.ErrExist) {
-		t.Errorf("over an older backup: %v", err)
-	}
+	wantErr(t, "over an older backup", Apply(p), os.ErrExist)
 	wantFile(t, path, "{}", 0o600)
 	wantFile(t, p.Backup, "precious", 0o600)
 	p.Path = ""
-	if err := Apply(p); err == nil {
-		t.Error("a plan without a path is applied")
-	}
+	wantErr(t, "a plan without a path is applied", Apply(p))
 	link(t, "loop.json", filepath.Join(dir, "loop.json"))
-	if _, err := ReadSettings(filepath.Join(dir, "loop.json")); err == nil {
-		t.Error("a link to itself is read")
-	}
-	if _, err := ReadSettings(dir); err == nil {
-		t.Error("a directory is read")
-	}
+	failed(ReadSettings(filepath.Join(dir, "loop.json")))(t, "a link to itself is read")
+	failed(ReadSettings(dir))(t, "a directory is read")
 	wantNames(t, dir, 3)
 }

@@ -25,10 +25,7 @@ func TestBrokenHooksAreNamedAndLeftAlone(t *testing.T) {
 		`{"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x", "timeout": 5}]}]}}`:                  "",
 	} {
 		for _, text := range []string{text, "\ufeff" + text} {
-			got, err := Broken([]byte(text))
-			if err != nil || strings.Join(got, "; ") != want {
-				t.Errorf("%q: %q, %v; want %q", text, got, err, want)
-			}
+			equal(t, text, strings.Join(value(Broken([]byte(text)))(t), "; "), want)
 		}
 	}
 }
@@ -49,13 +46,9 @@ func TestByteOrderMarkStays(t *testing.T) {
 		if again, err := PlanInstall(in.After, o); err != nil || again.Changed {
 			t.Errorf("%q: a second install changes %t, %v", text, again.Changed, err)
 		}
-		if out, err := PlanUninstall(in.After); err != nil || string(out.After) != text {
-			t.Errorf("%q: after the uninstall %q, %v", text, out.After, err)
-		}
+		equal(t, "after the uninstall", string(value(PlanUninstall(in.After))(t).After), text)
 	}
 	for _, text := range []string{"\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}"} {
-		if _, err := PlanInstall([]byte(text), o); err == nil || !strings.Contains(err.Error(), "UTF-16") || !strings.Contains(err.Error(), "iconv") {
-			t.Errorf("%q: %v", text, err)
-		}
+		failed(PlanInstall([]byte(text), o))(t, text, "UTF-16", "iconv")
 	}
 }

@@ -3,6 +3,7 @@ package hooks
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -27,9 +28,7 @@ func (v vars) get(name string) string { return v[name] }
 func hook(t testing.TB, env vars, stdin string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, complaint bytes.Buffer
-	if code := Command(args, env.get, strings.NewReader(stdin), &out, &complaint); code != 0 {
-		t.Errorf("hook %v exits with %d", args, code)
-	}
+	equal(t, fmt.Sprintf("exit code of hook %v", args), Command(args, env.get, strings.NewReader(stdin), &out, &complaint), 0)
 	if strings.Count(complaint.String(), "\n") > 1 {
 		t.Errorf("hook %v says more than one line: %s", args, &complaint)
 	}
@@ -167,9 +166,7 @@ func TestCommandSpools(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if strings.Join(keys[2:], " ") != strings.Join(sent, " ") {
-		t.Errorf("keys spooled %v, sent %v", keys[2:], sent)
-	}
+	equal(t, "keys spooled", strings.Join(keys[2:], " "), strings.Join(sent, " "))
 	equal(t, "came twice", len(drained(t, data)), 0)
 }
 
@@ -329,7 +326,5 @@ func TestDefaultData(t *testing.T) {
 	}
 	equal(t, "XDG_DATA_HOME", get(vars{"HOME": "/h", "XDG_DATA_HOME": "/x"}), "/x/understudy/data/run/hook.sock")
 	equal(t, "HOME", get(vars{"HOME": "/h", "XDG_DATA_HOME": "x"}), "/h/.local/share/understudy/data/run/hook.sock")
-	if _, err := (options{}).socketPath(vars{}.get); err == nil {
-		t.Error("no HOME: no error")
-	}
+	failed((options{}).socketPath(vars{}.get))(t, "no HOME: no error")
 }

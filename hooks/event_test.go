@@ -59,8 +59,7 @@ func TestCanonical(t *testing.T) {
 // captured returns payloads of Claude Code 2.1.329, by event.
 func captured(t testing.TB) (all map[string]json.RawMessage) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/payloads.json")
-	must(t, err)
+	text := value(os.ReadFile("testdata/payloads.json"))(t)
 	must(t, json.Unmarshal(text, &all))
 	return all
 }
@@ -76,8 +75,7 @@ func TestParseCaptured(t *testing.T) {
 		}
 		parsed[name] = nonZero(p)
 	}
-	got, err := json.MarshalIndent(parsed, "", " ")
-	must(t, err)
+	got := value(json.MarshalIndent(parsed, "", " "))(t)
 	golden(t, "testdata/payloads.golden", append(got, '\n'))
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,8 +17,7 @@ import (
 func holder(t *testing.T, serve func(n int64, conn net.Conn, req *http.Request)) (socket string) {
 	t.Helper()
 	socket = filepath.Join(shortDir(t), "s")
-	l, err := net.Listen("unix", socket)
-	must(t, err)
+	l := value(net.Listen("unix", socket))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	var n atomic.Int64
 	go func() {
@@ -93,9 +91,7 @@ func TestInterruptedHookSaysOfWhichHandoff(t *testing.T) {
 		Key: NewKey(time.Now()), Event: UserPromptSubmit, At: time.Now(), Launch: "secret", AgentPID: 7, Holds: true,
 		Body: json.RawMessage(`{"session_id": "s", "cwd": "/w", "transcript_path": "/t", "prompt": "/handoff", "hook_event_name": "UserPromptSubmit"}`),
 	}
-	if _, err := SendHeld(ctx, socket, e, func(int64) { cancel() }); !errors.Is(err, errInterrupted) {
-		t.Errorf("error %v", err)
-	}
+	failed(SendHeld(ctx, socket, e, func(int64) { cancel() }))(t, "a hook that the CLI ends", errInterrupted)
 	told := Interrupted(e, 12, time.Now())
 	p, err := Parse(told.Event, told.Body)
 	if err != nil || p.Event != Interrupt || p.Handoff != 12 || p.SessionID != "s" || p.TranscriptPath != "/t" || p.CWD != "/w" || p.Prompt != "" {

@@ -49,9 +49,7 @@ func raw(t *testing.T, answer string) (socket string) {
 func listen(t testing.TB, data string) net.Listener {
 	t.Helper()
 	mkdir(t, filepath.Join(data, "run"))
-	l, err := net.Listen("unix", socketIn(data))
-	must(t, err)
-	return l
+	return value(net.Listen("unix", socketIn(data)))(t)
 }
 
 func socketIn(data string) string { return filepath.Join(data, "run", "hook.sock") }
@@ -76,9 +74,7 @@ func TestSendSaysEverything(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "answer")
 	})
-	if out, err := Send(t.Context(), socketIn(data), e); string(out) != "answer" || err != nil {
-		t.Errorf("Send = %q, %v", out, err)
-	}
+	equal(t, "Send", string(value(Send(t.Context(), socketIn(data), e))(t)), "answer")
 }
 
 func TestSendDoesNotLetTheEnvironmentEndAHeader(t *testing.T) {
@@ -90,9 +86,7 @@ func TestSendDoesNotLetTheEnvironmentEndAHeader(t *testing.T) {
 	})
 	e := envelope(1)
 	e.Tmux, e.AgentPID = "a\r\nX-Agent-Pid: 1", 0
-	if _, err := Send(t.Context(), socketIn(data), e); err != nil {
-		t.Error(err)
-	}
+	value(Send(t.Context(), socketIn(data), e))(t)
 }
 
 func TestSendLongAnswers(t *testing.T) {
@@ -102,9 +96,7 @@ func TestSendLongAnswers(t *testing.T) {
 			t.Parallel()
 			want := strings.Repeat("0123456789", size/10+1)[:size]
 			data := daemon(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, want) })
-			if out, err := Send(t.Context(), socketIn(data), envelope(1)); string(out) != want || err != nil {
-				t.Errorf("%d bytes, %v", len(out), err)
-			}
+			equal(t, "the answer", string(value(Send(t.Context(), socketIn(data), envelope(1)))(t)), want)
 		})
 	}
 }
@@ -173,9 +165,7 @@ func TestSendIncompleteAnswers(t *testing.T) {
 		"trailer":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nans\r\n3\r\nwer\r\n0\r\nX: y\r\n\r\n",
 		"bare feed": "HTTP/1.0 200\nContent-Length: 6\n\nanswer",
 	} {
-		if out, err := Send(t.Context(), raw(t, answer), envelope(1)); string(out) != "answer" || err != nil {
-			t.Errorf("%s: Send = %q, %v", name, out, err)
-		}
+		equal(t, name+": Send", string(value(Send(t.Context(), raw(t, answer), envelope(1)))(t)), "answer")
 	}
 }
 
@@ -189,9 +179,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 		<-release
 	})
 	t.Cleanup(func() { close(release) })
-	if _, err := Send(ctx, socketIn(data), envelope(1)); !errors.Is(err, hurry) {
-		t.Errorf("Send: %v", err)
-	}
+	failed(Send(ctx, socketIn(data), envelope(1)))(t, "Send", hurry)
 }
 
 func TestAnswerTimeout(t *testing.T) {

@@ -59,8 +59,7 @@ func TestInstallThenUninstall(t *testing.T) {
 	moved := some
 	moved.Bin, moved.Events = "/opt/new place/understudy", []string{Stop, Notification}
 	check := func(name string, before []byte) {
-		in, err := PlanInstall(before, some)
-		must(t, err)
+		in := value(PlanInstall(before, some))(t)
 		roundTrip(t, in)
 		again, err := PlanInstall(in.After, moved)
 		if err != nil || !again.Changed || len(again.Removed) != 3 || len(again.Added) != 2 {
@@ -146,8 +145,7 @@ func TestInstallLooks(t *testing.T) {
 	t.Parallel()
 	var all bytes.Buffer
 	for _, name := range []string{"empty object", "foreign hooks", "tabs", "one line", "open list"} {
-		p, err := PlanInstall([]byte(documents[name]), InstallOptions{Bin: "/usr/bin/understudy", Events: []string{Stop, SessionEnd}})
-		must(t, err)
+		p := value(PlanInstall([]byte(documents[name]), InstallOptions{Bin: "/usr/bin/understudy", Events: []string{Stop, SessionEnd}}))(t)
 		all.WriteString("--- " + name + "\n" + string(p.After) + "\n")
 	}
 	golden(t, "testdata/install.golden", all.Bytes())
@@ -155,8 +153,7 @@ func TestInstallLooks(t *testing.T) {
 
 func mustInstall(t *testing.T, settings []byte, o InstallOptions) []byte {
 	t.Helper()
-	p, err := PlanInstall(settings, o)
-	must(t, err)
+	p := value(PlanInstall(settings, o))(t)
 	return p.After
 }
 
@@ -194,10 +191,7 @@ func TestUninstallAfterOthers(t *testing.T) {
 		}
 	}
 	// The next install corrects a timeout that was changed by hand.
-	p, err := PlanInstall([]byte(strings.ReplaceAll(own, "20", "9")), stop)
-	if err != nil || string(p.After) != own {
-		t.Errorf("install over another timeout: %v, %s", err, p.After)
-	}
+	equal(t, "install over another timeout", string(mustInstall(t, []byte(strings.ReplaceAll(own, "20", "9")), stop)), own)
 }
 
 func TestSettingsRefused(t *testing.T) {
@@ -225,9 +219,7 @@ func TestSettingsRefused(t *testing.T) {
 		"twice":         {Bin: "/u", Events: []string{Stop, Stop}},
 		"spelling":      {Bin: "/u", Events: []string{"stop"}},
 	} {
-		if _, err := PlanInstall(nil, o); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		failed(PlanInstall(nil, o))(t, name+": accepted")
 	}
 }
 
@@ -250,10 +242,7 @@ func FuzzInstallRoundTrip(f *testing.F) {
 	for _, text := range documents {
 		f.Add([]byte(text))
 	}
-	captured, err := os.ReadFile("testdata/payloads.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	captured := value(os.ReadFile("testdata/payloads.json"))(f)
 	f.Add(captured)
 	f.Add(slices.Concat([]byte(`{"hooks":`), captured, []byte("}")))
 	f.Fuzz(func(t *testing.T, before []byte) {

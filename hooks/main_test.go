@@ -23,18 +23,12 @@ func golden(t *testing.T, path string, got []byte) {
 	if *update {
 		must(t, os.WriteFile(path, got, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	must(t, err)
+	want := value(os.ReadFile(path))(t)
 	equal(t, path+" differs (go test ./hooks -update writes it anew)", got, want)
 }
 
-// shortDir makes a directory whose sockets have paths of at most 107 bytes.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "us")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
+var must, equal, wantErr, shortDir = wardentest.Must, wardentest.Equal, wardentest.WantErr, wardentest.ShortDir
 
-var must, equal = wardentest.Must, wardentest.Equal
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

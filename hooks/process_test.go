@@ -16,8 +16,7 @@ func TestSpooledHookTellsItsProcess(t *testing.T) {
 		stat = []byte(strings.Repeat("0 ", 22)) // a system without /proc has no start times
 	}
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // as above
-	want, err := strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64)
-	must(t, err)
+	want := value(strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64))(t)
 	for pid, start := range map[int]uint64{os.Getpid(): want, 0: 0, 1 << 30: 0} {
 		data := shortDir(t)
 		if out, complaint := hook(t, vars{"CLAUDE_PID": strconv.Itoa(pid)}, "{}", "--data", data, "Stop"); out+complaint != "" {

@@ -26,15 +26,13 @@ func runScript(t *testing.T, path string, env ...string) (stdout, stderr string)
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	entries, err := fs.ReadDir(Scripts, "scripts")
-	must(t, err)
+	entries := value(fs.ReadDir(Scripts, "scripts"))(t)
 	var shipped []string
 	bin := filepath.Join(t.TempDir(), "with blank")
 	mkdir(t, bin)
 	// Link the program instead of writing it: one that was just written may be
 	// "busy" when another test forks meanwhile.
-	fake, err := filepath.Abs("testdata/bin/understudy")
-	must(t, err)
+	fake := value(filepath.Abs("testdata/bin/understudy"))(t)
 	link(t, fake, filepath.Join(bin, "understudy"))
 	write(t, filepath.Join(bin, "no-program"), "#!/bin/sh\n", 0o644)
 	system := "/usr/bin:/bin"
@@ -66,7 +64,5 @@ func TestScripts(t *testing.T) {
 			}
 		}
 	}
-	if strings.Join(sorted(Events), " ") != strings.Join(sorted(shipped), " ") {
-		t.Errorf("scripts for %v, events %v", shipped, Events)
-	}
+	equal(t, "events with scripts", sorted(shipped), sorted(Events))
 }

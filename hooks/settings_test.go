@@ -10,8 +10,7 @@ import (
 func TestLaunchSettings(t *testing.T) {
 	t.Parallel()
 	allow := []string{"Edit(//data/personas/developer-con-1/handoffs/**)", "Edit(//data/personas/developer-con-1/experience.md)"}
-	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow)
-	must(t, err)
+	text := value(LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow))(t)
 	golden(t, "testdata/launch.golden", text)
 }
 
@@ -24,9 +23,7 @@ func TestLaunchSettingsRefuses(t *testing.T) {
 		"event":           func() ([]byte, error) { return LaunchSettings("/u", []string{"stop"}, nil) },
 		"empty rule":      func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, []string{" "}) },
 	} {
-		if _, err := f(); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		failed(f())(t, name+": accepted")
 	}
 }
 
@@ -38,13 +35,10 @@ func TestShellWord(t *testing.T) {
 	for _, word := range want {
 		line.WriteString(" " + shellWord(word))
 	}
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", "for w in"+line.String()+`; do printf '%s\0' "$w"; done`).Output()
-	must(t, err)
+	out := value(exec.CommandContext(t.Context(), "sh", "-c", "for w in"+line.String()+`; do printf '%s\0' "$w"; done`).Output())(t)
 	equal(t, "sh read", strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), want)
 	if got, err := shellWords(line.String()); err != nil || !slices.Equal(got, want) {
 		t.Errorf("shellWords = %q, %v; want %q", got, err, want)
 	}
-	if _, err := shellWords("a 'b"); err == nil {
-		t.Error("an open quote is accepted")
-	}
+	failed(shellWords("a 'b"))(t, "an open quote is accepted")
 }

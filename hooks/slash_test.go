@@ -100,10 +100,8 @@ func TestForeignSlash(t *testing.T) {
 // slashStep plans and applies one step for the settings file.
 func slashStep(t *testing.T, settings string, f func(SlashFile) (Plan, error)) Plan {
 	t.Helper()
-	now, err := ReadSlash(settings)
-	must(t, err)
-	p, err := f(now)
-	must(t, err)
+	now := value(ReadSlash(settings))(t)
+	p := value(f(now))(t)
 	must(t, Apply(p))
 	return p
 }
@@ -113,9 +111,7 @@ func removeSlash(now SlashFile) (Plan, error) { return PlanSlashRemoval(now), ni
 
 func wantGone(t *testing.T, path string) {
 	t.Helper()
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is there: %v", path, err)
-	}
+	failed(os.Lstat(path))(t, path+" is there", os.ErrNotExist)
 }
 
 func TestSlashIsApplied(t *testing.T) {
@@ -157,24 +153,16 @@ func TestSlashRefuses(t *testing.T) {
 	t.Parallel()
 	settings := filepath.Join(t.TempDir(), "settings.json")
 	path := SlashPath(settings)
-	now, err := ReadSlash(settings)
-	must(t, err)
-	p, err := putSlash(now)
-	must(t, err)
+	now := value(ReadSlash(settings))(t)
+	p := value(putSlash(now))(t)
 	mkdir(t, filepath.Dir(path))
 	write(t, path, "", 0o600)
-	if err := Apply(p); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
-		t.Errorf("over a file that came meanwhile: %v", err)
-	}
+	wantErr(t, "over a file that came meanwhile", Apply(p), "changed meanwhile")
 	wantFile(t, path, "", 0o600)
 	write(t, path, plainSlash, 0o600)
-	if now, err = ReadSlash(settings); err != nil {
-		t.Fatal(err)
-	}
+	now = value(ReadSlash(settings))(t)
 	write(t, path, plainSlash+"mine", 0o600)
-	if err := Apply(PlanSlashRemoval(now)); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
-		t.Errorf("removal of a file that was changed: %v", err)
-	}
+	wantErr(t, "removal of a file that was changed", Apply(PlanSlashRemoval(now)), "changed meanwhile")
 	wantFile(t, path, plainSlash+"mine", 0o600)
 }
 
@@ -197,9 +185,7 @@ func TestReadSlashOddities(t *testing.T) {
 	}
 	settings := filepath.Join(t.TempDir(), "settings.json")
 	write(t, filepath.Dir(SlashPath(settings)), "a file for a folder", 0o600)
-	if _, err := ReadSlash(settings); err == nil {
-		t.Error("a file in place of the folder is no error")
-	}
+	failed(ReadSlash(settings))(t, "a file in place of the folder is no error")
 }
 
 // TestSlashFollowsLinks: people may keep their commands elsewhere, behind a link.
@@ -215,9 +201,7 @@ func TestSlashFollowsLinks(t *testing.T) {
 	wantFile(t, target, plainSlash, 0o600)
 	slashStep(t, settings, removeSlash)
 	wantGone(t, target)
-	if to, err := os.Readlink(SlashPath(settings)); err != nil || to != "../../dotfiles/handoff.md" {
-		t.Errorf("the link is %q, %v", to, err)
-	}
+	equal(t, "the link is", value(os.Readlink(SlashPath(settings)))(t), "../../dotfiles/handoff.md")
 
 	// The folder that install made has become a link.
 	settings = filepath.Join(home, "b", "settings.json")
@@ -225,9 +209,7 @@ func TestSlashFollowsLinks(t *testing.T) {
 	folder := filepath.Dir(SlashPath(settings))
 	must(t, errors.Join(os.Rename(folder, folder+"2"), os.Symlink(folder+"2", folder)))
 	slashStep(t, settings, removeSlash)
-	if to, err := os.Readlink(folder); err != nil || to != folder+"2" {
-		t.Errorf("the folder's link is %q, %v", to, err)
-	}
+	equal(t, "the folder's link is", value(os.Readlink(folder))(t), folder+"2")
 	wantNames(t, folder+"2", 0)
 }
 
@@ -236,11 +218,9 @@ func TestSlashRuns(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "it's a \"place\"")
 	mkdir(t, bin)
-	fake, err := filepath.Abs("testdata/bin/understudy")
-	must(t, err)
+	fake := value(filepath.Abs("testdata/bin/understudy"))(t)
 	link(t, fake, filepath.Join(bin, "understudy"))
-	p, err := PlanSlash(SlashFile{}, InstallOptions{Bin: filepath.Join(bin, "understudy"), DataDir: "/da ta"})
-	must(t, err)
+	p := value(PlanSlash(SlashFile{}, InstallOptions{Bin: filepath.Join(bin, "understudy"), DataDir: "/da ta"}))(t)
 	_, block, _ := strings.Cut(string(p.After), "```!\n")
 	block, _, ok := strings.Cut(block, "```\n")
 	if !ok {

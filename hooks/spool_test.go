@@ -32,9 +32,7 @@ func put(t *testing.T, s *Spool, es ...Envelope) {
 
 func wantEmpty(t *testing.T, s *Spool, want bool) {
 	t.Helper()
-	if got, err := s.Empty(); err != nil || got != want {
-		t.Errorf("Empty() = %v, %v; want %v", got, err, want)
-	}
+	equal(t, "Empty()", value(s.Empty())(t), want)
 }
 
 func TestSpoolOrderAndContent(t *testing.T) {
@@ -43,19 +41,13 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	wantEmpty(t, s, true)
 	put(t, s, envelope(3), envelope(1), envelope(2))
 	wantEmpty(t, s, false)
-	files, err := s.files()
-	must(t, err)
+	files := value(s.files())(t)
 	equal(t, "file", files[0], "01700000000000000001-key-1."+envelope(1).agent()+".json")
-	info, err := os.Stat(filepath.Join(s.dir, files[0]))
-	if err != nil || info.Mode() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
+	equal(t, "mode", value(os.Stat(filepath.Join(s.dir, files[0])))(t).Mode(), os.FileMode(0o600))
 	next := 1
 	n, err := s.Drain(t.Context(), func(_ context.Context, got Envelope) error {
 		want := envelope(next)
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		equal(t, "keys", fmt.Sprint(got), fmt.Sprint(want))
 		next++
 		return nil
 	})
@@ -97,9 +89,7 @@ func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {
 	if n, err := s.Drain(t.Context(), refuse); n != 1 || !errors.Is(err, away) {
 		t.Errorf("Drain = %d, %v", n, err)
 	}
-	if got := keys(t, s); fmt.Sprint(got) != "[key-2 key-3]" {
-		t.Errorf("second Drain: %v", got)
-	}
+	equal(t, "second Drain", fmt.Sprint(keys(t, s)), "[key-2 key-3]")
 }
 
 func TestSpoolDrainsWhatComesMeanwhile(t *testing.T) {
@@ -165,14 +155,10 @@ func TestSpoolOneDrainAtATime(t *testing.T) {
 	equal(t, "came", len(seen), 50)
 	// A Drain that waits for its turn ends with its context.
 	put(t, s, envelope(1))
-	if _, err := s.turn(t.Context(), envelope(1).agent()); err != nil {
-		t.Fatal(err)
-	}
+	value(s.turn(t.Context(), envelope(1).agent()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Drain(ctx, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting Drain: %v", err)
-	}
+	failed(s.Drain(ctx, nil))(t, "waiting Drain", context.Canceled)
 }
 
 func TestSpoolSetsBadFilesAside(t *testing.T) {
@@ -202,9 +188,7 @@ func TestSpoolSetsBadFilesAside(t *testing.T) {
 	if n != 1 || err != nil || told != len(bad)+1 {
 		t.Errorf("Drain = %d, %v; told of %d bad files", n, err, told)
 	}
-	if aside, err := os.ReadDir(filepath.Join(s.dir, "bad")); err != nil || len(aside) != told {
-		t.Errorf("%d files in bad/, %v", len(aside), err)
-	}
+	equal(t, "files in bad/", len(value(os.ReadDir(filepath.Join(s.dir, "bad")))(t)), told)
 	wantEmpty(t, s, true)
 }
 
@@ -216,22 +200,13 @@ func TestSpoolIsBounded(t *testing.T) {
 	}
 	s.maxFiles = 2
 	put(t, s, envelope(1), envelope(2))
-	if err := s.Put(envelope(3)); err == nil || !strings.Contains(err.Error(), "full: 2 files") {
-		t.Errorf("third file: %v", err)
-	}
+	wantErr(t, "third file", s.Put(envelope(3)), "full: 2 files")
 	s.maxFiles, s.maxBytes = 100, 900
-	if err := s.Put(envelope(3)); err != nil {
-		t.Errorf("third file within the bytes: %v", err)
-	}
+	must(t, s.Put(envelope(3)))
 	e := envelope(4)
 	e.Body = json.RawMessage(`"` + strings.Repeat("a", 900) + `"`)
-	if err := s.Put(e); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Errorf("beyond the bytes: %v", err)
-	}
-	left, err := os.ReadDir(s.dir)
-	if err != nil || len(left) != 3 {
-		t.Errorf("%d files left, %v", len(left), err)
-	}
+	wantErr(t, "beyond the bytes", s.Put(e), "full")
+	wantNames(t, s.dir, 3)
 }
 
 func TestSpoolRefusesWhatIsNoEnvelope(t *testing.T) {
@@ -246,17 +221,11 @@ func TestSpoolRefusesWhatIsNoEnvelope(t *testing.T) {
 	} {
 		e := envelope(1)
 		change(&e)
-		if err := s.Put(e); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		wantErr(t, name+": accepted", s.Put(e))
 	}
 	missing := OpenSpool(filepath.Join(s.dir, "a", "b"))
-	if err := missing.Put(envelope(1)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("without a data directory: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(s.dir, "a")); err == nil {
-		t.Error("Put made a data directory")
-	}
+	wantErr(t, "without a data directory", missing.Put(envelope(1)), os.ErrNotExist)
+	failed(os.Stat(filepath.Join(s.dir, "a")))(t, "Put made a data directory")
 }
 
 func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
@@ -269,15 +238,9 @@ func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
 	}
 	hourAgo := time.Now().Add(-time.Hour)
 	must(t, os.Chtimes(old, hourAgo, hourAgo))
-	if n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }); n != 1 || err != nil {
-		t.Errorf("Drain = %d, %v", n, err)
-	}
-	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("old temporary file: %v", err)
-	}
-	if _, err := os.Stat(young); err != nil {
-		t.Errorf("young temporary file: %v", err)
-	}
+	equal(t, "Drain", value(s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }))(t), 1)
+	failed(os.Stat(old))(t, "old temporary file", os.ErrNotExist)
+	value(os.Stat(young))(t)
 }
 
 func TestNewKey(t *testing.T) {
@@ -294,8 +257,7 @@ func TestSpoolDrainsInTheOrderInWhichTheyWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := OpenSpool(t.TempDir())
-		end, err := s.turn(t.Context(), "a")
-		must(t, err)
+		end := value(s.turn(t.Context(), "a"))(t)
 		short, giveUp := context.WithCancel(t.Context())
 		order := make(chan int, 4)
 		for i, ctx := range []context.Context{t.Context(), short, t.Context(), t.Context()} {

@@ -31,8 +31,7 @@ func keyed(to *[]string) func(context.Context, Envelope) error {
 // keys drains the spool, and returns the keys of the envelopes.
 func keys(t *testing.T, s *Spool) (got []string) {
 	t.Helper()
-	_, err := s.Drain(t.Context(), keyed(&got))
-	must(t, err)
+	value(s.Drain(t.Context(), keyed(&got)))(t)
 	return got
 }
 
@@ -141,12 +140,8 @@ func TestSpoolThatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
 	must(t, os.WriteFile(s.dir, nil, 0o600))
-	if _, err := s.Empty(); !errors.Is(err, ErrUnreadable) {
-		t.Errorf("Empty: %v", err)
-	}
-	if _, err := s.Drain(t.Context(), nil); !errors.Is(err, ErrUnreadable) {
-		t.Errorf("Drain: %v", err)
-	}
+	failed(s.Empty())(t, "Empty", ErrUnreadable)
+	failed(s.Drain(t.Context(), nil))(t, "Drain", ErrUnreadable)
 }
 
 // TestDrainBeforeIsOfOneAgent: the agent is the one with the same launch secret, else the same process, else the same session.
@@ -171,9 +166,7 @@ func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 		if n, err := s.DrainBefore(t.Context(), c.live, keyed(&got)); err != nil || n != 2 || !slices.Equal(got, []string{"first", "second"}) {
 			t.Errorf("%s: drained %v, %v", c.name, got, err)
 		}
-		if n, err := s.Len(); err != nil || n != len(c.other) {
-			t.Errorf("%s: %d files are left, %v", c.name, n, err)
-		}
+		equal(t, c.name, value(s.Len())(t), len(c.other))
 	}
 }
 
@@ -200,7 +193,5 @@ func TestDrainBeforeWaitsForNoOtherAgent(t *testing.T) {
 		t.Errorf("drained %v, %v", got, err)
 	}
 	close(end)
-	if err := <-drained; err != nil {
-		t.Error(err)
-	}
+	must(t, <-drained)
 }

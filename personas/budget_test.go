@@ -1,7 +1,6 @@
 package personas
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -13,15 +12,13 @@ func TestBudget(t *testing.T) {
 		"{daily_usd: 0.005, daily_tokens: \"10\"}": {DailyMicros: 5_000, DailyTokens: 10},
 		"": {},
 	} {
-		p, err := Parse("reviewer-ann-1", []byte("---\nname: reviewer-ann-1\ndescription: x\nbudget: "+text+"\n---\nYou review.\n"))
-		if err != nil || p.Budget != want {
-			t.Errorf("budget: %s is %+v, %v", text, p.Budget, err)
-		}
+		equal(t, "budget: "+text, value(budgeted(text))(t).Budget, want)
 	}
 	for _, text := range []string{"5", "{daily_usd: 0}", "{daily_usd: -1}", "{daily_usd: NaN}", "{daily_usd: many}", "{daily_tokens: [1]}", "{weekly_usd: 5}"} {
-		_, err := Parse("reviewer-ann-1", []byte("---\nname: reviewer-ann-1\ndescription: x\nbudget: "+text+"\n---\nYou review.\n"))
-		if err == nil || !strings.Contains(err.Error(), "line 4") {
-			t.Errorf("budget: %s is taken, or without its line: %v", text, err)
-		}
+		failed(budgeted(text))(t, "budget: "+text+" is taken, or without its line", "line 4")
 	}
+}
+
+func budgeted(text string) (Persona, error) {
+	return Parse("reviewer-ann-1", []byte("---\nname: reviewer-ann-1\ndescription: x\nbudget: "+text+"\n---\nYou review.\n"))
 }

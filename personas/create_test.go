@@ -35,15 +35,9 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%s: got %+v", test.name, p)
 		}
 		equal(t, test.name+": list is", slugs(s), p.Slug)
-		entries, err := os.ReadDir(p.Dir)
-		if err != nil || fmt.Sprint(entries) != "[- experience.md d handoffs/ - skill.md]" {
-			t.Errorf("%s: folder holds %v, %v", test.name, entries, err)
-		}
+		equal(t, test.name+": folder holds", fmt.Sprint(value(os.ReadDir(p.Dir))(t)), "[- experience.md d handoffs/ - skill.md]")
 		for name, want := range map[string]os.FileMode{"": 0o700, "skill.md": 0o600, "experience.md": 0o600, "handoffs": 0o700} {
-			info, err := os.Stat(filepath.Join(p.Dir, name))
-			if err != nil || info.Mode().Perm() != want {
-				t.Errorf("%s: %q has mode %v, %v", test.name, name, info.Mode(), err)
-			}
+			equal(t, test.name+": mode of "+name, value(os.Stat(filepath.Join(p.Dir, name)))(t).Mode().Perm(), want)
 		}
 	}
 }
@@ -80,12 +74,8 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Create(ctx, New{Role: "dev", Name: "con"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	if entries, err := os.ReadDir(root); err != nil || len(entries) != 0 {
-		t.Errorf("folder holds %v, %v", entries, err)
-	}
+	failed(s.Create(ctx, New{Role: "dev", Name: "con"}))(t, "cancelled", context.Canceled)
+	equal(t, "files in the folder", len(value(os.ReadDir(root))(t)), 0)
 }
 
 // TestCreateAtOnce: several stores, each of which stands for a process, give out no number twice.
@@ -133,17 +123,13 @@ func TestArchive(t *testing.T) {
 		t.Errorf("got %+v, %v", p, err)
 	}
 	equal(t, "list is", slugs(s), "dev-bob-1, dev-con-2 (archived)")
-	if p, err := s.Create(t.Context(), New{Role: "dev", Name: "con"}); err != nil || p.N != 3 {
-		t.Errorf("the next is %d, %v; want 3", p.N, err)
-	}
+	equal(t, "the next is", value(s.Create(t.Context(), New{Role: "dev", Name: "con"}))(t).N, 3)
 	var input *InputError
 	if err := s.Archive(t.Context(), "dev-bob-1"); !errors.As(err, &input) {
 		t.Errorf("slug that is archived already: %v", err)
 	}
 	for name, want := range map[string]string{"dev-bob-1/keep": "active", ".archive/dev-bob-1/keep": "archived"} {
-		if b, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(b) != want {
-			t.Errorf("%s holds %q, %v", name, b, err)
-		}
+		equal(t, name+" holds", string(value(os.ReadFile(filepath.Join(root, name)))(t)), want)
 	}
 }
 
@@ -162,14 +148,8 @@ func TestArchiveStaysInside(t *testing.T) {
 func testArchiveLink(t *testing.T, root, link, outside string) {
 	must(t, os.Symlink(link, filepath.Join(root, ".archive")))
 	s := openStore(t, root)
-	if err := s.Archive(t.Context(), "dev-con-1"); err == nil {
-		t.Error("archived through a link")
-	}
-	if _, err := s.Create(t.Context(), New{Role: "dev", Name: "con"}); err == nil {
-		t.Error("numbered without knowing the archive")
-	}
-	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
-		t.Errorf("outside holds %v, %v", entries, err)
-	}
+	wantErr(t, "archived through a link", s.Archive(t.Context(), "dev-con-1"))
+	failed(s.Create(t.Context(), New{Role: "dev", Name: "con"}))(t, "numbered without knowing the archive")
+	equal(t, "files outside", len(value(os.ReadDir(outside))(t)), 0)
 	equal(t, "list is", slugs(s), "dev-con-1")
 }

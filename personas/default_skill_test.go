@@ -13,8 +13,7 @@ func TestNewPersonaIsWhatItsDescriptionSays(t *testing.T) {
 		"Works on the billing service":  "Your role is data engineer. What you are for: Works on the billing service.\n",
 		"Keeps $1 and {{.Name}} apart.": "Your role is data engineer. What you are for: Keeps $1 and {{.Name}} apart.\n",
 	} {
-		text, err := New{Role: "data-engineer", Name: "leo", Description: description}.skillFile("data-engineer-leo-1")
-		must(t, err)
+		text := value(New{Role: "data-engineer", Name: "leo", Description: description}.skillFile("data-engineer-leo-1"))(t)
 		p, err := Parse("data-engineer-leo-1", text)
 		if err != nil || !strings.Contains(p.Skill, want) || strings.Contains(p.Skill, "Say here") {
 			t.Errorf("%q: %v\n%s", description, err, p.Skill)
@@ -24,8 +23,6 @@ func TestNewPersonaIsWhatItsDescriptionSays(t *testing.T) {
 		if p, err = Parse("data-engineer-leo-1", []byte(old)); err != nil || strings.Contains(p.Skill, "Say here") || description != "" && !strings.Contains(p.Skill, want) {
 			t.Errorf("%q, of an earlier release: %v\n%s", description, err, p.Skill)
 		}
-		if p.SkillFile != old {
-			t.Error("the file that a person edits is changed")
-		}
+		equal(t, "the file that a person edits is changed", p.SkillFile, old)
 	}
 }

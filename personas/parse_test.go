@@ -42,9 +42,8 @@ func TestParse(t *testing.T) {
 		got, err := Parse(slug, []byte(test.in))
 		want := test.want
 		want.Slug, want.Role, want.Name, want.N, want.SkillFile = slug, "developer", "con", 1, test.in
-		if err != nil || got != want {
-			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", test.name, got, err, want)
-		}
+		must(t, err)
+		equal(t, test.name, got, want)
 	}
 }
 
@@ -104,13 +103,9 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: line %d: %v; want line %d and %q", test.name, parseErr.Line, err, test.line, test.want)
 		}
 	}
-	if _, err := Parse("../x-y-1", []byte(plain)); err == nil {
-		t.Error("a bad slug was accepted")
-	}
+	failed(Parse("../x-y-1", []byte(plain)))(t, "a bad slug was accepted")
 	fits := plain + strings.Repeat("x", maxFile-len(plain))
-	if _, err := Parse(slug, []byte(fits)); err != nil {
-		t.Errorf("file of the largest size: %v", err)
-	}
+	value(Parse(slug, []byte(fits)))(t)
 }
 
 // TestParseShipped: the shipped personas must be usable.
@@ -121,8 +116,7 @@ func TestParseShipped(t *testing.T) {
 		t.Fatalf("shipped personas: %q, %v", files, err)
 	}
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		must(t, err)
+		b := value(os.ReadFile(file))(t)
 		if _, err := Parse(filepath.Base(filepath.Dir(file)), b); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -13,14 +13,11 @@ import (
 func TestRename(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	s, err := Open(root)
-	must(t, err)
-	first, err := s.Create(t.Context(), New{Role: "developer", Name: "mia", Skill: "Do it."})
-	must(t, err)
+	s := value(Open(root))(t)
+	first := value(s.Create(t.Context(), New{Role: "developer", Name: "mia", Skill: "Do it."}))(t)
 	must(t, os.WriteFile(filepath.Join(first.Dir, "handoffs", "20260101T000000-00000001.md"), []byte("x"), 0o600))
 	must(t, os.WriteFile(filepath.Join(first.Dir, "experience.md"), []byte("It hurts."), 0o600))
-	other, err := s.Create(t.Context(), New{Role: "developer", Name: "eva"})
-	must(t, err)
+	other := value(s.Create(t.Context(), New{Role: "developer", Name: "eva"}))(t)
 	for range 2 { // the second time as after a kill between the note and the rename
 		must(t, os.WriteFile(filepath.Join(first.Dir, formerly), []byte(first.Slug+"\n"), 0o600))
 		if p, err := s.Get(first.Slug); err != nil || p.Problem != "" || p.Former != "" {
@@ -31,18 +28,12 @@ func TestRename(t *testing.T) {
 	if err != nil || p.Slug != "developer-maria-3" || p.Former != first.Slug || p.Handoffs != 1 || p.Experience != "It hurts." || !strings.Contains(p.SkillFile, "name: developer-maria-3\n") {
 		t.Fatalf("renamed to %+v, %v", p, err)
 	}
-	if _, err := s.Get(first.Slug); !errors.Is(err, ErrNotFound) {
-		t.Errorf("the old slug is still there: %v", err)
-	}
+	failed(s.Get(first.Slug))(t, "the old slug is still there", ErrNotFound)
 	equal(t, first.Slug+" is called … now", s.Renamed(first.Slug), p.Slug)
-	again, err := s.Create(t.Context(), New{Role: "developer", Name: "mia"})
-	if err != nil || again.Slug != "developer-mia-2" {
-		t.Errorf("the next of that name is %s, %v: want another number than the one that was used", again.Slug, err)
-	}
-	p, err = s.Rename(t.Context(), p.Slug, "tester-maria-1")
-	if err != nil || p.Former != first.Slug+",developer-maria-3" {
-		t.Errorf("renamed again to %+v, %v", p, err)
-	}
+	again := value(s.Create(t.Context(), New{Role: "developer", Name: "mia"}))(t)
+	equal(t, "the next of that name has another number than the one that was used", again.Slug, "developer-mia-2")
+	p = value(s.Rename(t.Context(), p.Slug, "tester-maria-1"))(t)
+	equal(t, "renamed again", p.Former, first.Slug+",developer-maria-3")
 	must(t, s.Archive(t.Context(), again.Slug))
 	for _, to := range []string{other.Slug, again.Slug, "Mia", "../x-y-1", "", "developer-maria-3"} {
 		var input *InputError
@@ -53,7 +44,5 @@ func TestRename(t *testing.T) {
 	if p, err = s.Rename(t.Context(), p.Slug, first.Slug); err != nil || p.Slug != first.Slug {
 		t.Errorf("renamed back to %+v, %v", p, err)
 	}
-	if _, err := s.Rename(t.Context(), again.Slug, "developer-new-1"); err == nil {
-		t.Error("an archived persona was renamed")
-	}
+	failed(s.Rename(t.Context(), again.Slug, "developer-new-1"))(t, "an archived persona was renamed")
 }

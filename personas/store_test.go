@@ -2,6 +2,7 @@ package personas
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -29,13 +30,15 @@ func put(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr = wardentest.Must, wardentest.Equal, wardentest.WantErr
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }
 
 func openStore(t *testing.T, root string) *Store {
 	t.Helper()
-	s, err := Open(root)
-	must(t, err)
-	return s
+	return value(Open(root))(t)
 }
 
 func slugs(s *Store) string {
@@ -55,10 +58,8 @@ func TestAllKeysAreRead(t *testing.T) {
 	t.Parallel()
 	text := "---\nname: con\ndescription: d\nruntime: claude\nmodel: m\non_limit: wait\nfallback: [codex]\nauto: 80\nnotify_finished: on\n" +
 		"permissions: {allow: [\"Bash(ls)\"]}\nbudget: {daily_usd: 5}\n---\nDo it."
-	want, err := Parse("developer-con-1", []byte(text))
-	must(t, err)
-	got, err := openStore(t, folder(t, map[string]string{"developer-con-1/skill.md": text})).Get("developer-con-1")
-	must(t, err)
+	want := value(Parse("developer-con-1", []byte(text)))(t)
+	got := value(openStore(t, folder(t, map[string]string{"developer-con-1/skill.md": text})).Get("developer-con-1"))(t)
 	got.Dir, got.ModTime = "", want.ModTime
 	if !reflect.DeepEqual(got, want) || want.NotifyFinished != "on" {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -103,16 +104,13 @@ func TestListAndGet(t *testing.T) {
 	s := openStore(t, root)
 	equal(t, "list is", slugs(s), "developer-con-1, developer-con-2, architect-eve-1 (archived)")
 	for _, listed := range s.List() {
-		got, err := s.Get(listed.Slug)
-		if err != nil || got != listed {
-			t.Errorf("got %+v, %v; listed %+v", got, err, listed)
-		}
+		got := value(s.Get(listed.Slug))(t)
+		equal(t, "as it is listed", got, listed)
 		if got.Problem != "" || got.ModTime.IsZero() {
 			t.Errorf("got %+v", got)
 		}
 	}
-	p, err := s.Get("developer-con-1")
-	must(t, err)
+	p := value(s.Get("developer-con-1"))(t)
 	if p.Dir != filepath.Join(root, "developer-con-1") || p.Handoffs != 1 || p.Experience != "Learnt \uFFFD.\n" || p.Archived {
 		t.Errorf("got %+v", p)
 	}
@@ -165,9 +163,7 @@ func TestGetNotFound(t *testing.T) {
 		if p, err := s.Get(slug); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%q gives %+v, %v", slug, p, err)
 		}
-		if err := s.Archive(t.Context(), slug); !errors.Is(err, ErrNotFound) {
-			t.Errorf("archive of %q gives %v", slug, err)
-		}
+		wantErr(t, fmt.Sprintf("archive of %q", slug), s.Archive(t.Context(), slug), ErrNotFound)
 	}
 }
 
@@ -220,8 +216,7 @@ func TestProblems(t *testing.T) {
 			if got := slugs(s); got != "bad-one-1, good-one-1" {
 				t.Fatalf("list is %s", got)
 			}
-			p, err := s.Get("bad-one-1")
-			must(t, err)
+			p := value(s.Get("bad-one-1"))(t)
 			if p != s.List()[0] || !strings.Contains(p.Problem, test.want) || !strings.Contains(p.Problem, "bad-one-1") {
 				t.Errorf("got %+v; want a problem with %q", p, test.want)
 			}
@@ -235,12 +230,8 @@ func TestProblems(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	t.Parallel()
-	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing folder: %v", err)
-	}
+	failed(Open(filepath.Join(t.TempDir(), "none")))(t, "missing folder", os.ErrNotExist)
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, "")
-	if _, err := Open(file); err == nil {
-		t.Error("a file was opened")
-	}
+	failed(Open(file))(t, "a file was opened")
 }

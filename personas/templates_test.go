@@ -22,9 +22,7 @@ func templateOf(name string, agents ...string) string {
 
 func openTemplates(t *testing.T, root string) *Templates {
 	t.Helper()
-	all, err := OpenTemplates(root)
-	must(t, err)
-	return all
+	return value(OpenTemplates(root))(t)
 }
 
 // shown returns the list in a form that is easy to compare: "name:agent,agent", with a ! for a
@@ -133,12 +131,8 @@ func TestTemplateFiles(t *testing.T) {
 	}
 	root := folder(t, map[string]string{"a.yaml": plainTemplate + "#" + strings.Repeat("x", maxFile-len(plainTemplate)-1)})
 	equal(t, "the largest file gives", shown(openTemplates(t, root).List()), "x:developer")
-	if _, err := OpenTemplates(filepath.Join(root, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing folder: %v", err)
-	}
-	if _, err := OpenTemplates(filepath.Join(root, "a.yaml")); err == nil {
-		t.Error("a file was opened")
-	}
+	failed(OpenTemplates(filepath.Join(root, "none")))(t, "missing folder", os.ErrNotExist)
+	failed(OpenTemplates(filepath.Join(root, "a.yaml")))(t, "a file was opened")
 }
 
 // TestTemplatesFromScanToScan: each line is one state of the folder, and the list after its scan.
@@ -197,9 +191,7 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 	root := folder(t, map[string]string{"a.yaml": templateOf("x", "dev"), "b.yaml": "\n" + templateOf("x", "qa"), "x.yaml": broken})
 	all := openTemplates(t, root)
 	equal(t, "problem", all.List()[0].Problem, "b.yaml:2: the name x is that of a.yaml: give one of them another")
-	if got, err := all.Get("x"); err != nil || got.Steps[0].Agent != "dev" {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	equal(t, "the agent of x", value(all.Get("x"))(t).Steps[0].Agent, "dev")
 	must(t, os.RemoveAll(root))
 	must(t, all.rescan(func(string) {}))
 	if got := all.List(); got == nil || len(got) != 0 {
@@ -210,11 +202,8 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 // TestShippedTemplates: the shipped templates name shipped personas only.
 func TestShippedTemplates(t *testing.T) {
 	t.Parallel()
-	all, err := OpenTemplates(filepath.Join("..", "data", "pipelines"))
-	must(t, err)
-	if got := shown(all.List()); got != "full_feature:product-owner,architect,designer,developer,senior-reviewer,qa issue_only:product-owner quick_fix:developer,senior-reviewer" {
-		t.Errorf("shipped are %s", got)
-	}
+	all := value(OpenTemplates(filepath.Join("..", "data", "pipelines")))(t)
+	equal(t, "shipped", shown(all.List()), "full_feature:product-owner,architect,designer,developer,senior-reviewer,qa issue_only:product-owner quick_fix:developer,senior-reviewer")
 	store := openStore(t, filepath.Join("..", "data", "personas"))
 	roles := map[string]bool{}
 	for _, p := range store.List() {

@@ -1,14 +1,11 @@
 package personas
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,24 +19,7 @@ type templateRun struct {
 	*Templates
 	root     string
 	problems chan Template
-	log      *syncBuffer
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	log      *wardentest.Buffer
 }
 
 // runTemplates runs the templates of a folder until the test ends. Only events report changes, unless
@@ -47,7 +27,7 @@ func (s *syncBuffer) String() string {
 func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *templateRun {
 	t.Helper()
 	root := folder(t, files)
-	r := &templateRun{Templates: openTemplates(t, root), root: root, problems: make(chan Template, 100), log: &syncBuffer{}}
+	r := &templateRun{Templates: openTemplates(t, root), root: root, problems: make(chan Template, 100), log: &wardentest.Buffer{}}
 	r.safety, r.polling = time.Hour, time.Hour
 	r.Log = slog.New(slog.NewTextHandler(r.log, nil))
 	r.OnProblem = func(t Template) { r.problems <- t }
@@ -130,9 +110,7 @@ func TestTemplatesReload(t *testing.T) {
 
 	must(t, os.Remove(path))
 	r.await(t, "b:dev", "removed")
-	if _, err := r.Get("a"); !errors.Is(err, ErrNoTemplate) {
-		t.Errorf("a deleted one gives %v", err)
-	}
+	failed(r.Get("a"))(t, "a deleted one gives", ErrNoTemplate)
 	must(t, os.Rename(filepath.Join(r.root, "b.yaml"), filepath.Join(r.root, "c.yml")))
 	r.put(t, "d.yaml", "")
 	r.await(t, "b:dev d:!", "renamed file and a new one")

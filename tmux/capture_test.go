@@ -36,11 +36,8 @@ func TestReadingPanesCostsTheServerNoMemory(t *testing.T) {
 
 func residentKB(t *testing.T, pid int) (kb int) {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(t, err)
+	status := value(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		t.Fatal(err)
-	}
+	value(fmt.Sscan(rest, &kb))(t)
 	return kb
 }

@@ -1,6 +1,7 @@
 package tmux_test
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,9 +15,7 @@ func TestSwitchClients(t *testing.T) {
 	server := tmuxtest.Server(t)
 	socket := spawn(t, server, "before").Socket
 	spawn(t, server, "after")
-	if err := server.SwitchClients(t.Context(), "before", "after"); err != nil {
-		t.Errorf("nobody is attached: %v", err)
-	}
+	must(t, server.SwitchClients(t.Context(), "before", "after"))
 	attach(t, socket, 100, 30, []string{"attach-session", "-t", "=before"})
 	attached := func() string {
 		out, err := exec.Command("tmux", "-S", socket, "list-clients", "-F", "#{client_session}").Output()
@@ -29,9 +28,7 @@ func TestSwitchClients(t *testing.T) {
 	must(t, server.SwitchClients(t.Context(), "before", "after"))
 	tmuxtest.Eventually(t, "attached to the second session", func() bool { return attached() == "after" })
 	for _, pair := range [][2]string{{"before", "gone"}, {"gone", "after"}, {"before", "a;kill-server"}} {
-		if err := server.SwitchClients(t.Context(), pair[0], pair[1]); err == nil {
-			t.Errorf("from %s to %s: no error", pair[0], pair[1])
-		}
+		wantErr(t, fmt.Sprintf("from %s to %s", pair[0], pair[1]), server.SwitchClients(t.Context(), pair[0], pair[1]))
 	}
 }
 

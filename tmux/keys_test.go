@@ -1,7 +1,6 @@
 package tmux_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -14,9 +13,7 @@ func TestBindings(t *testing.T) {
 	t.Parallel()
 	server := tmuxtest.Server(t)
 	ctx := t.Context()
-	if _, err := server.Version(ctx); err != nil {
-		t.Error(err)
-	}
+	value(server.Version(ctx))(t)
 	for _, key := range []string{"u", "C-u", ";", "-", `\`, "M-Up"} {
 		if err := server.Unbind(ctx, key); err != nil {
 			t.Fatalf("%s: %v", key, err)
@@ -28,15 +25,11 @@ func TestBindings(t *testing.T) {
 			t.Fatalf("%s: %v", key, err)
 		}
 		const want = `display-message "it's #{me}"`
-		if got, err := server.Bound(ctx, key); got != want || err != nil {
-			t.Errorf("%s is bound to %s, %v", key, got, err)
-		}
+		equal(t, key+" is bound to", value(server.Bound(ctx, key))(t), want)
 		all, err := server.Bindings(ctx)
 		if !slices.Contains(all, tmux.Binding{Key: key, Command: want}) || err != nil {
 			t.Errorf("%s is not among the %d bindings, %v", key, len(all), err)
 		}
 	}
-	if _, err := server.Bound(ctx, "nosuch"); !errors.Is(err, tmux.ErrBadKey) {
-		t.Errorf("nosuch: %v", err)
-	}
+	failed(server.Bound(ctx, "nosuch"))(t, "nosuch", tmux.ErrBadKey)
 }

@@ -1,6 +1,7 @@
 package tmux_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,7 @@ func shownBy(t *testing.T, socket, session string, width int, environ ...string)
 		Argv: slices.Concat([]string{"env", "-u", "TMUX"}, environ, []string{"tmux", "-u", "-N", "-S", socket, "attach-session", "-f", tmux.LookingFlags, "-t", "=" + session}),
 	})
 	return func() []string {
-		shown, err := outer.Capture(t.Context(), 0, false, pane.Ref)
-		must(t, err)
+		shown := value(outer.Capture(t.Context(), 0, false, pane.Ref))(t)
 		return strings.Split(shown[pane.Pane], "\n")
 	}
 }
@@ -35,9 +35,7 @@ func TestLineOfThePaneThatSomebodyLooksAt(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	hostile := tmux.Line{Ref: a.Ref, Who: "7 x#(touch " + mark + ");", State: "asks #[fg=red]#{pid} %H\nagain", Tone: tmux.Calls}
 	other := tmux.Line{Ref: b.Ref, Who: "8 y", State: "idle"}
-	if shown, err := s.ShowLines(t.Context(), []tmux.Line{hostile, other}); err != nil || len(shown) != 0 {
-		t.Errorf("nobody is attached: %v, %v", shown, err)
-	}
+	equal(t, "nobody is attached", len(value(s.ShowLines(t.Context(), []tmux.Line{hostile, other}))(t)), 0)
 	if shown, err := s.ShowLines(t.Context(), []tmux.Line{hostile, other}, b.Ref); err != nil || len(shown) != 1 || shown[0] != other {
 		t.Errorf("for a pane that somebody is about to look at: %v, %v", shown, err)
 	}
@@ -52,9 +50,7 @@ func TestLineOfThePaneThatSomebodyLooksAt(t *testing.T) {
 		last := lines[len(lines)-1]
 		return strings.HasPrefix(last, want) && strings.HasSuffix(last, "C-b (C-b) d leaves") // it is attached in another tmux
 	})
-	if _, err := os.Stat(mark); err == nil {
-		t.Error("a command in the name of an agent was run")
-	}
+	failed(os.Stat(mark))(t, "a command in the name of an agent was run")
 	narrow := shownBy(t, b.Socket, "b", 60, "TERM=xterm-256color")
 	tmuxtest.Eventually(t, "how to leave", func() bool {
 		_, err := s.ShowLines(t.Context(), []tmux.Line{{Ref: b.Ref, Who: "8 y", State: strings.Repeat("long ", 30)}})
@@ -64,9 +60,7 @@ func TestLineOfThePaneThatSomebodyLooksAt(t *testing.T) {
 	})
 	gone := b.Ref
 	gone.Pane = "%77"
-	if shown, err := s.ShowLines(t.Context(), []tmux.Line{{Ref: gone}, hostile}, gone); err != nil || len(shown) != 1 {
-		t.Errorf("with a pane that is gone: %v, %v", shown, err)
-	}
+	equal(t, "with a pane that is gone", len(value(s.ShowLines(t.Context(), []tmux.Line{{Ref: gone}, hostile}, gone))(t)), 1)
 }
 
 // TestSay: what is said in a person's pane can be read as an option of the pane, and only who has said it takes it back.
@@ -92,9 +86,7 @@ func TestSay(t *testing.T) {
 		t.Errorf("the pane says %q, %v", says(), err)
 	}
 	for _, gone := range []tmux.Ref{{Socket: pane.Socket, ServerPID: pane.ServerPID, ServerStart: pane.ServerStart, Pane: "%77"}, {Socket: pane.Socket, ServerPID: os.Getpid(), ServerStart: 1, Pane: pane.Pane}} {
-		if err := s.Say(t.Context(), gone, 8, "x"); err == nil {
-			t.Errorf("said at %s", gone)
-		}
+		wantErr(t, fmt.Sprintf("said at %s", gone), s.Say(t.Context(), gone, 8, "x"))
 		if err := s.Unsay(t.Context(), gone, 0); err != nil {
 			t.Errorf("unsaid at %s: %v", gone, err)
 		}

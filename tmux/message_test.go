@@ -15,9 +15,7 @@ func TestShowMessageReachesWhoeverLooksAtThePane(t *testing.T) {
 	server := tmuxtest.Server(t)
 	pane, other := spawn(t, server, "mine").Ref, spawn(t, server, "other").Ref
 	const text = "Handoff 12: 100 % of #{session_name} #(id) %Y; goes on"
-	if n, err := server.ShowMessage(t.Context(), pane, text); n != 0 || err != nil {
-		t.Errorf("nobody is attached: %d clients, %v", n, err)
-	}
+	equal(t, "nobody is attached", value(server.ShowMessage(t.Context(), pane, text))(t), 0)
 	looks, elsewhere := watched(t, pane.Socket, "mine"), watched(t, pane.Socket, "other")
 	tmuxtest.Eventually(t, "the client shows the text", func() bool {
 		n, err := server.ShowMessage(t.Context(), pane, text)
@@ -28,9 +26,7 @@ func TestShowMessageReachesWhoeverLooksAtThePane(t *testing.T) {
 	}
 	gone := pane
 	gone.ServerStart++
-	if n, err := server.ShowMessage(t.Context(), gone, text); n != 0 || err != nil {
-		t.Errorf("a pane of an earlier server: %d clients, %v", n, err)
-	}
+	equal(t, "a pane of an earlier server", value(server.ShowMessage(t.Context(), gone, text))(t), 0)
 }
 
 // TestShowMessageStopsNoPane: what the program in the pane draws during the message is shown, although nobody presses a key.

@@ -3,6 +3,7 @@ package tmux_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -34,9 +35,7 @@ func everything(t *testing.T, s *tmux.Server, ref tmux.Ref) map[string]error {
 func wantGone(t *testing.T, what string, s *tmux.Server, ref tmux.Ref) {
 	t.Helper()
 	for command, err := range everything(t, s, ref) {
-		if !errors.Is(err, tmux.ErrGone) {
-			t.Errorf("%s: %s: %v, want ErrGone", what, command, err)
-		}
+		wantErr(t, fmt.Sprintf("%s: %s", what, command), err, tmux.ErrGone)
 	}
 	if err := s.Kill(t.Context(), ref); err != nil {
 		t.Errorf("%s: kill: %v", what, err)
@@ -52,9 +51,7 @@ func TestImpostorIsNotTalkedTo(t *testing.T) {
 	wantGone(t, "of a Ref", tmuxtest.Server(t), ref)
 	foreign := newServer(t, tmux.Config{Socket: fake.Socket, Foreign: true})
 	wantGone(t, "of a person's server", foreign, ref)
-	if panes, err := foreign.List(t.Context()); err != nil || len(panes) != 0 {
-		t.Errorf("panes %v, %v", panes, err)
-	}
+	equal(t, "panes", len(value(foreign.List(t.Context()))(t)), 0)
 	if fake.Fooled() {
 		t.Error("a tmux client talked to the impostor")
 	}
@@ -65,12 +62,10 @@ func TestLookTakesNoTime(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	path := filepath.Join(dir, "sock")
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	must(t, err)
+	fd := value(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	defer func() { _ = syscall.Close(fd) }()
 	must(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)))
-	waiting, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	must(t, err)
+	waiting := value(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	defer func() { _ = syscall.Close(waiting) }()
 	must(t, syscall.Connect(waiting, &syscall.SockaddrUnix{Name: path}))
 	s := tmuxtest.Server(t)
@@ -95,8 +90,7 @@ func TestLookTakesNoTime(t *testing.T) {
 // copied makes a copy of the tmux program.
 func copied(t *testing.T, to string) {
 	t.Helper()
-	from, err := exec.LookPath("tmux")
-	must(t, err)
+	from := value(exec.LookPath("tmux"))(t)
 	b, err := os.ReadFile(from)
 	if err == nil {
 		err = errors.Join(os.WriteFile(to+".new", b, 0o700), os.Rename(to+".new", to))
@@ -114,21 +108,13 @@ func TestServerOfAnotherProgram(t *testing.T) {
 	copied(t, other)
 	server := newServer(t, tmux.Config{Bin: ours, Socket: filepath.Join(dir, "sock")})
 	pane := made(t, server, tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
-	t.Cleanup(func() {
-		if err := server.KillServer(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, server.KillServer(context.WithoutCancel(t.Context()))) })
 	reach := func(bin string) *tmux.Server {
 		return newServer(t, tmux.Config{Bin: bin, Socket: filepath.Join(dir, "own")})
 	}
-	if _, err := reach(ours).Inspect(t.Context(), pane.Ref); err != nil {
-		t.Errorf("the program that we use: %v", err)
-	}
+	value(reach(ours).Inspect(t.Context(), pane.Ref))(t)
 	copied(t, ours)
-	if _, err := reach(ours).Inspect(t.Context(), pane.Ref); err != nil {
-		t.Errorf("its file was replaced: %v", err)
-	}
+	value(reach(ours).Inspect(t.Context(), pane.Ref))(t)
 	wantGone(t, "another program", reach(other), pane.Ref)
 	later := pane.Ref
 	later.ServerPID++
@@ -142,10 +128,8 @@ func TestServerInAnotherNamespace(t *testing.T) {
 	socket := filepath.Join(dir, "sock")
 	cmd := exec.Command("sh", "-c", `tmux -S "$1" -f /dev/null new-session -d sleep 60 && echo up && read line`, "sh", socket)
 	tmuxtest.Contain(cmd)
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
+	stdin := value(cmd.StdinPipe())(t)
+	stdout := value(cmd.StdoutPipe())(t)
 	if err := cmd.Start(); err != nil {
 		t.Logf("this system lets nobody make a namespace: %v", err)
 		return
@@ -154,14 +138,11 @@ func TestServerInAnotherNamespace(t *testing.T) {
 	if b, err := io.ReadAll(io.LimitReader(stdout, 3)); err != nil || strings.TrimSpace(string(b)) != "up" {
 		t.Fatalf("contained tmux server: %q, %v", b, err)
 	}
-	peer, err := tmux.ServerAt(t.Context(), socket)
-	must(t, err)
+	peer := value(tmux.ServerAt(t.Context(), socket))(t)
 	ref := tmux.Ref{Socket: socket, ServerPID: peer.PID, ServerStart: 1, Pane: "%0"}
 	ours := tmuxtest.Server(t)
 	wantGone(t, "contained", ours, ref)
-	if _, err = ours.Inspect(t.Context(), ref); !errors.Is(err, tmux.ErrNoServer) || !strings.Contains(err.Error(), "namespace") {
-		t.Errorf("inspect: %v, want it refused for its namespace", err)
-	}
+	failed(ours.Inspect(t.Context(), ref))(t, "inspect", tmux.ErrNoServer, "namespace")
 }
 
 // TestSocketThatIsReplaced: a command talks to the very socket that was checked, although another socket takes

@@ -34,9 +34,7 @@ func sleeper(t *testing.T) (tmux.Process, *exec.Cmd) {
 
 func found(t *testing.T, pid int) tmux.Process {
 	t.Helper()
-	p, err := tmux.FindProcess(pid)
-	must(t, err)
-	return p
+	return value(tmux.FindProcess(pid))(t)
 }
 
 func TestProcessEnds(t *testing.T) {
@@ -59,19 +57,11 @@ func TestProcessEnds(t *testing.T) {
 	if p.Alive() {
 		t.Error("a zombie is alive")
 	}
-	if _, err := tmux.FindProcess(p.PID); !errors.Is(err, tmux.ErrNoProcess) {
-		t.Errorf("find of a zombie: got %v", err)
-	}
-	if err := p.Signal(syscall.SIGTERM); !errors.Is(err, tmux.ErrNoProcess) {
-		t.Errorf("signal to a zombie: got %v", err)
-	}
+	failed(tmux.FindProcess(p.PID))(t, "find of a zombie", tmux.ErrNoProcess)
+	wantErr(t, "signal to a zombie", p.Signal(syscall.SIGTERM), tmux.ErrNoProcess)
 	_ = cmd.Wait()
-	if err := errors.Join(p.Wait(t.Context())); err != nil {
-		t.Error(err)
-	}
-	if err := p.Signal(syscall.SIGTERM); !errors.Is(err, tmux.ErrNoProcess) {
-		t.Errorf("signal to nobody: got %v", err)
-	}
+	must(t, errors.Join(p.Wait(t.Context())))
+	wantErr(t, "signal to nobody", p.Signal(syscall.SIGTERM), tmux.ErrNoProcess)
 }
 
 // executesCommand makes this binary execute itself several times, from a thread that is not its first. In the end it
@@ -105,10 +95,8 @@ func executes(times string) {
 func TestProcessExecutes(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], executesCommand, "20") // a readStat that ignores threads would take it for ended dozens of times
-	in, err := cmd.StdinPipe()
-	must(t, err)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
+	in := value(cmd.StdinPipe())(t)
+	out := value(cmd.StdoutPipe())(t)
 	must(t, cmd.Start())
 	p := found(t, cmd.Process.Pid)
 	said := make(chan string, 1)
@@ -123,9 +111,7 @@ func TestProcessExecutes(t *testing.T) {
 				t.Errorf("after %d looks the process says %q", looks, line)
 			}
 			_ = in.Close()
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+			must(t, cmd.Wait())
 			return
 		default:
 		}
@@ -143,12 +129,8 @@ func TestProcessIDReused(t *testing.T) {
 	if old.Alive() || old.IsDescendantOf(os.Getpid()) {
 		t.Error("the old one is alive")
 	}
-	if err := old.Signal(syscall.SIGKILL); !errors.Is(err, tmux.ErrNoProcess) {
-		t.Errorf("signal: got %v", err)
-	}
-	if err := old.Wait(t.Context()); err != nil {
-		t.Errorf("wait: got %v", err)
-	}
+	wantErr(t, "signal", old.Signal(syscall.SIGKILL), tmux.ErrNoProcess)
+	must(t, old.Wait(t.Context()))
 	if !p.Alive() {
 		t.Error("the new one was killed")
 	}
@@ -177,17 +159,14 @@ func TestProcessWaitLeaksNothing(t *testing.T) {
 
 func openFiles(t *testing.T) int {
 	t.Helper()
-	entries, err := filepath.Glob("/dev/fd/*")
-	must(t, err)
+	entries := value(filepath.Glob("/dev/fd/*"))(t)
 	return len(entries)
 }
 
 func TestFindProcess(t *testing.T) {
 	t.Parallel()
 	for _, pid := range []int{0, -1, 1<<22 + 5} {
-		if _, err := tmux.FindProcess(pid); !errors.Is(err, tmux.ErrNoProcess) {
-			t.Errorf("process %d: got %v", pid, err)
-		}
+		failed(tmux.FindProcess(pid))(t, fmt.Sprintf("process %d", pid), tmux.ErrNoProcess)
 	}
 	me, err := tmux.FindProcess(os.Getpid())
 	if err != nil || !me.Alive() || !me.IsDescendantOf(me.PID) || !me.IsDescendantOf(os.Getppid()) || !me.IsDescendantOf(1) {

@@ -63,15 +63,12 @@ type reader struct {
 func newReader(tb testing.TB, s *tmux.Server, session string) reader {
 	tb.Helper()
 	socket := filepath.Join(shortDir(tb), "s")
-	l, err := net.Listen("unix", socket)
-	must(tb, err)
+	l := value(net.Listen("unix", socket))(tb)
 	defer l.Close()
-	exe, err := os.Executable()
-	must(tb, err)
+	exe := value(os.Executable())(tb)
 	pane := made(tb, s, tmux.Spec{Session: session, Dir: "/", Argv: []string{exe, readerCommand, socket}})
 	must(tb, l.(*net.UnixListener).SetDeadline(time.Now().Add(10*time.Second)))
-	conn, err := l.Accept()
-	must(tb, err)
+	conn := value(l.Accept())(tb)
 	tb.Cleanup(func() { _ = conn.Close() })
 	return reader{pane, conn}
 }
@@ -113,9 +110,11 @@ func isGone(tb testing.TB, p tmux.Process) {
 // made makes a pane.
 func made(tb testing.TB, s *tmux.Server, spec tmux.Spec) tmux.PaneInfo {
 	tb.Helper()
-	pane, err := s.Spawn(tb.Context(), spec)
-	must(tb, err)
-	return pane
+	return value(s.Spawn(tb.Context(), spec))(tb)
 }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr, holds, shortDir = wardentest.Must, wardentest.Equal, wardentest.WantErr, wardentest.Holds, wardentest.ShortDir
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

@@ -25,9 +25,7 @@ func TestFromEnv(t *testing.T) {
 func TestRefCheck(t *testing.T) {
 	t.Parallel()
 	want := Ref{Socket: "/a,b/s", ServerPID: 7, ServerStart: 1700000000, Pane: "%12"}
-	if err := want.Check(); err != nil {
-		t.Error(err)
-	}
+	must(t, want.Check())
 	for name, spoil := range map[string]func(*Ref){
 		"no socket":                 func(r *Ref) { r.Socket = "" },
 		"a relative socket":         func(r *Ref) { r.Socket = "s" },
@@ -79,9 +77,7 @@ func FuzzSanitize(f *testing.F) {
 				t.Errorf("%q contains %U", clean, r)
 			}
 		}
-		if again := Sanitize(clean); again != clean {
-			t.Errorf("%q becomes %q the second time", clean, again)
-		}
+		equal(t, "a second time", Sanitize(clean), clean)
 		if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 			return r < 0x20 && r != '\t' && r != '\n' || r >= 0x7f && r <= 0x9f
 		}) && clean != text {
@@ -90,4 +86,4 @@ func FuzzSanitize(f *testing.F) {
 	})
 }
 
-var equal = wardentest.Equal
+var must, equal = wardentest.Must, wardentest.Equal

@@ -1,7 +1,6 @@
 package tmux_test
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -42,9 +41,7 @@ func TestRespawnPassesEachByteOn(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(dir, "out"))
 		return err == nil && string(got) == want
 	})
-	if _, err := os.Stat(filepath.Join(dir, "mark")); err == nil {
-		t.Error("a command in a path was run")
-	}
+	failed(os.Stat(filepath.Join(dir, "mark")))(t, "a command in a path was run")
 }
 
 // TestRespawnWhileClientsLook takes a pane over again and again while a client looks at it: the client stays and the server
@@ -60,9 +57,7 @@ func TestRespawnWhileClientsLook(t *testing.T) {
 			t.Fatalf("%s was taken over, not %s", got.Ref, pane.Ref)
 		}
 	}
-	if got := strings.TrimSpace(command(t, pane.Socket, "list-clients", "-F", "#{session_name} #{pane_id}")); got != fmt.Sprintf("n%d %s", *respawns, pane.Pane) {
-		t.Errorf("the client looks at %q", got)
-	}
+	equal(t, "the client looks at", strings.TrimSpace(command(t, pane.Socket, "list-clients", "-F", "#{session_name} #{pane_id}")), fmt.Sprintf("n%d %s", *respawns, pane.Pane))
 }
 
 // TestNoRespawnWhileAClientIsInControlMode: the place is not taken, and can be closed.
@@ -73,14 +68,10 @@ func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
 	tmuxtest.Eventually(t, "dead", func() bool { p, err := s.Inspect(t.Context(), pane.Ref); return err == nil && p.Dead })
 	control := controlClient(t, pane.Socket, "a")
 	at, spec := tmux.Place{Ref: pane.Ref, Mark: "1", Close: true}, tmux.Spec{Session: "b", Mark: "2", Dir: "/", Argv: []string{"cat"}}
-	if _, err := s.Respawn(t.Context(), at, spec); !errors.Is(err, tmux.ErrChanged) {
-		t.Errorf("got %v", err)
-	}
+	failed(s.Respawn(t.Context(), at, spec))(t, "the second time", tmux.ErrChanged)
 	control()
 	at.Close = false
-	if _, err := s.Respawn(t.Context(), at, spec); !errors.Is(err, tmux.ErrChanged) {
-		t.Errorf("the place was not closed: %v", err)
-	}
+	failed(s.Respawn(t.Context(), at, spec))(t, "the place was not closed", tmux.ErrChanged)
 }
 
 // TestLateKillSparesTheSuccessor: tmux is told to end the pane of a program, hangs, and carries it out when another program has

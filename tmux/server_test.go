@@ -3,6 +3,7 @@ package tmux_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,32 +23,17 @@ func reportPercentiles(b *testing.B, took []time.Duration) {
 	b.ReportMetric(at(99), "p99-ms")
 }
 
-// shortDir is a folder whose path leaves room for a socket.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "us")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func newServer(t *testing.T, cfg tmux.Config) *tmux.Server {
 	t.Helper()
-	s, err := tmux.New(cfg)
-	must(t, err)
-	return s
+	return value(tmux.New(cfg))(t)
 }
 
 func TestNewChecksTheSocket(t *testing.T) {
 	t.Parallel()
 	for _, socket := range []string{"", "relative", "/" + strings.Repeat("x", 107), "/a\nb"} {
-		if _, err := tmux.New(tmux.Config{Socket: socket}); err == nil {
-			t.Errorf("socket %q: no error", socket)
-		}
+		failed(tmux.New(tmux.Config{Socket: socket}))(t, fmt.Sprintf("socket %q", socket))
 	}
-	if _, err := tmux.New(tmux.Config{Socket: "/" + strings.Repeat("x", 106)}); err != nil {
-		t.Error(err)
-	}
+	value(tmux.New(tmux.Config{Socket: "/" + strings.Repeat("x", 106)}))(t)
 }
 
 // TestNoServerByAccident: only Start and Spawn may start a server.
@@ -62,17 +48,13 @@ func TestNoServerByAccident(t *testing.T) {
 		if panes, err := s.List(ctx); err != nil || len(panes) != 0 || panes == nil {
 			t.Errorf("%s: list: got %v, %v, want an empty list", what, panes, err)
 		}
-		if screens, err := s.Capture(ctx, 0, false, ref); err != nil || len(screens) != 0 {
-			t.Errorf("%s: capture: got %v, %v", what, screens, err)
-		}
+		equal(t, what+": capture", len(value(s.Capture(ctx, 0, false, ref))(t)), 0)
 		_, inspected := s.Inspect(ctx, ref)
 		if !errors.Is(inspected, tmux.ErrNoServer) {
 			t.Errorf("%s: inspect: got %v, want ErrNoServer", what, inspected)
 		}
 		for _, err := range []error{inspected, s.Paste(ctx, ref, "x", tmux.PasteOptions{}), s.Keys(ctx, ref, tmux.Enter)} {
-			if !errors.Is(err, tmux.ErrGone) {
-				t.Errorf("%s: got %v, want ErrGone", what, err)
-			}
+			wantErr(t, what, err, tmux.ErrGone)
 		}
 		if err := errors.Join(s.Kill(ctx, ref), s.KillServer(ctx)); err != nil {
 			t.Errorf("%s: kill: %v", what, err)
@@ -100,12 +82,8 @@ func TestSpawnStartsTheServer(t *testing.T) {
 	if pane.Pane != old.Pane || pane.ServerPID == old.ServerPID {
 		t.Fatalf("got %s after %s, want the same id on another server", pane.Ref, old.Ref)
 	}
-	if err := s.Paste(t.Context(), old.Ref, "x", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
-		t.Errorf("paste to the old one: got %v, want ErrGone", err)
-	}
-	if _, err := s.Inspect(t.Context(), old.Ref); !errors.Is(err, tmux.ErrGone) || !errors.Is(err, tmux.ErrNoServer) {
-		t.Errorf("look at the old one: got %v, want ErrGone for want of the server", err)
-	}
+	wantErr(t, "paste to the old one", s.Paste(t.Context(), old.Ref, "x", tmux.PasteOptions{}), tmux.ErrGone)
+	failed(s.Inspect(t.Context(), old.Ref))(t, "look at the old one", tmux.ErrGone, tmux.ErrNoServer)
 	gone := pane.Ref
 	gone.Pane = "%999"
 	if _, err := s.Inspect(t.Context(), gone); !errors.Is(err, tmux.ErrGone) || errors.Is(err, tmux.ErrNoServer) {
@@ -130,9 +108,7 @@ func TestStartIsRepeatable(t *testing.T) {
 		"automatic-rename off", "allow-rename off", "window-size manual", "window-size latest",
 		"escape-time 10", "focus-events on", "extended-keys on", "set-clipboard on",
 	} {
-		if !strings.Contains(options, want+"\n") {
-			t.Errorf("option %s is missing", want)
-		}
+		holds(t, "options", options, want+"\n")
 	}
 	if strings.Contains(options, "allow-passthrough on") || strings.Count(options, "*kitty*") != 1 {
 		t.Errorf("options:\n%s", options)
@@ -149,9 +125,7 @@ func TestStartWantsAPrivateFolder(t *testing.T) {
 		t.Errorf("got %v, %v, want mode 0700", info.Mode(), err)
 	}
 	must(t, os.Chmod(dir, 0o755)) //nolint:gosec // the point of the test
-	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 700 "+dir) {
-		t.Errorf("got %v, want the fix", err)
-	}
+	wantErr(t, "a folder that others may use", s.Start(t.Context()), "chmod 700 "+dir)
 }
 
 // TestNoSecretsInPanes: panes must not see the daemon's secrets, although the server keeps the environment it was started with.
@@ -207,16 +181,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, bin := range []string{"no-such-tmux-at-all", "/no/such/tmux"} {
-		if _, err := tmux.Check(t.Context(), bin); !errors.Is(err, tmux.ErrMissing) {
-			t.Errorf("%s: got %v, want ErrMissing", bin, err)
-		}
+		failed(tmux.Check(t.Context(), bin))(t, bin, tmux.ErrMissing)
 		s := newServer(t, tmux.Config{Bin: bin, Socket: filepath.Join(shortDir(t), "s")})
-		if err := s.Start(t.Context()); !errors.Is(err, tmux.ErrMissing) {
-			t.Errorf("start of %s: got %v, want ErrMissing", bin, err)
-		}
-		if _, err := s.List(t.Context()); !errors.Is(err, tmux.ErrMissing) {
-			t.Errorf("list of %s: got %v, want ErrMissing", bin, err)
-		}
+		wantErr(t, "start of "+bin, s.Start(t.Context()), tmux.ErrMissing)
+		failed(s.List(t.Context()))(t, "list of "+bin, tmux.ErrMissing)
 	}
 }
 
@@ -225,15 +193,10 @@ func TestDeadlineHasAName(t *testing.T) {
 	s := newServer(t, tmux.Config{
 		Bin: fakeTmux(t, "exec sleep 100"), Socket: filepath.Join(shortDir(t), "s"), Timeout: 50 * time.Millisecond,
 	})
-	_, err := s.List(t.Context())
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "tmux did not answer within 50ms") {
-		t.Errorf("got %v", err)
-	}
+	failed(s.List(t.Context()))(t, "slow", context.DeadlineExceeded, "tmux did not answer within 50ms")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.List(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: got %v", err)
-	}
+	failed(s.List(ctx))(t, "cancelled", context.Canceled)
 }
 
 // TestInterruptedPasteLeavesNoBuffer: an interrupted paste leaves no text that every client of the server could read.

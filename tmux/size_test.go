@@ -33,8 +33,7 @@ func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string)
 	}
 	cmd := exec.Command("tmux", args...)
 	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
-	must(t, err)
+	terminal := value(pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows}))(t)
 	var mu sync.Mutex
 	var text strings.Builder
 	drained := make(chan struct{})
@@ -72,9 +71,7 @@ func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string)
 func (c client) leaves() {
 	c.t.Helper()
 	c.keys("\x02d")
-	if err := c.cmd.Wait(); err != nil {
-		c.t.Errorf("client: %v", err)
-	}
+	must(c.t, c.cmd.Wait())
 }
 
 // dies kills the client, as the loss of its machine would.
@@ -102,9 +99,7 @@ func spawn(t *testing.T, s *tmux.Server, session string) tmux.PaneInfo {
 
 func settle(t *testing.T, s *tmux.Server) {
 	t.Helper()
-	if err := s.Settle(t.Context()); err != nil {
-		t.Errorf("settle: %v", err)
-	}
+	must(t, s.Settle(t.Context()))
 }
 
 func ask(t *testing.T, p tmux.PaneInfo, args ...string) string {

@@ -2,7 +2,6 @@ package tmux_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,8 +18,7 @@ import (
 // folder for its own files.
 func script(t *testing.T, dir, text string) string {
 	t.Helper()
-	tmuxPath, err := exec.LookPath("tmux")
-	must(t, err)
+	tmuxPath := value(exec.LookPath("tmux"))(t)
 	path := filepath.Join(dir, "tmux")
 	writeProgram(t, path, fmt.Sprintf("#!/bin/sh\nreal=%s\ndir=%s\n%s\nexec $real \"$@\"\n", tmuxPath, dir, text))
 	return path
@@ -28,11 +26,7 @@ func script(t *testing.T, dir, text string) string {
 
 // endServer ends a server and its panes at the end of the test.
 func endServer(t *testing.T, s *tmux.Server) {
-	t.Cleanup(func() {
-		if err := s.KillServer(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, s.KillServer(context.WithoutCancel(t.Context()))) })
 }
 
 // killServer kills the server in which a pane is, as the system does when memory is short, and leaves its socket behind.
@@ -68,9 +62,7 @@ fi;; esac`)
 			first := made(t, s, cat("first"))
 			killServer(t, first.Ref)
 			must(t, os.WriteFile(filepath.Join(dir, "armed"), nil, 0o600))
-			if _, err := s.Spawn(t.Context(), cat("second")); err != nil {
-				t.Fatal(err)
-			}
+			value(s.Spawn(t.Context(), cat("second")))(t)
 			panes, err := s.List(t.Context())
 			if err != nil || len(panes) != 1 || panes[0].Mark != "second" {
 				t.Errorf("got %v, %v, want the one pane", panes, err)
@@ -100,31 +92,20 @@ fi`)
 			s := newServer(t, tmux.Config{Socket: filepath.Join(dir, "s"), Bin: bin, Timeout: 30 * time.Second})
 			endServer(t, s)
 			ctx := t.Context()
-			first, err := s.Spawn(ctx, cat("first"))
-			must(t, err)
+			first := value(s.Spawn(ctx, cat("first")))(t)
 			arm := func(command string) {
 				t.Helper()
 				must(t, os.WriteFile(filepath.Join(dir, "armed"), []byte(command), 0o600))
 			}
 			arm("paste-buffer")
-			if err := s.Paste(ctx, first.Ref, "text", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
-				t.Errorf("paste: got %v, want ErrGone", err)
-			}
+			wantErr(t, "paste", s.Paste(ctx, first.Ref, "text", tmux.PasteOptions{}), tmux.ErrGone)
 			arm("new-session")
-			if _, err := s.Spawn(ctx, cat("second")); !errors.Is(err, tmux.ErrLost) {
-				t.Errorf("spawn: got %v, want ErrLost", err)
-			}
+			failed(s.Spawn(ctx, cat("second")))(t, "spawn", tmux.ErrLost)
 			arm("list-panes")
-			if panes, err := s.List(ctx); err != nil || len(panes) != 0 {
-				t.Errorf("list: got %v, %v", panes, err)
-			}
+			equal(t, "list", len(value(s.List(ctx))(t)), 0)
 			arm("start-server")
-			if err := s.Start(ctx); err != nil {
-				t.Errorf("start: %v", err)
-			}
-			if _, err := s.Spawn(ctx, cat("third")); err != nil {
-				t.Errorf("spawn: %v", err)
-			}
+			must(t, s.Start(ctx))
+			value(s.Spawn(ctx, cat("third")))(t)
 		})
 	}
 }

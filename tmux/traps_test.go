@@ -138,9 +138,7 @@ func TestNoPrefixTargets(t *testing.T) {
 	s := tmuxtest.Server(t)
 	p1, p10 := newReader(t, s, "p1"), newReader(t, s, "p10")
 	must(t, s.Kill(t.Context(), p1.Ref))
-	if err := s.Paste(t.Context(), p1.Ref, "for p1", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
-		t.Errorf("got %v, want ErrGone", err)
-	}
+	wantErr(t, "paste to a pane that has moved", s.Paste(t.Context(), p1.Ref, "for p1", tmux.PasteOptions{}), tmux.ErrGone)
 	command(t, p10.Socket, "rename-session", "-t", "=p10", "other") // an id stays the same when a person changes a name
 	paste(t, s, p10.Ref, "for p10")
 	p10.expect(t, bracketed("for p10"))
@@ -151,8 +149,7 @@ func TestNoPrefixTargets(t *testing.T) {
 func TestSpawnInStrangeDirectories(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	base := value(filepath.EvalSymlinks(t.TempDir()))(t)
 	for i, name := range []string{"#(touch hit)", "a#[b]##c", "##[x", "#{pid}", "%H", "end;", "-d", "sp ace", "é"} {
 		dir := filepath.Join(base, name)
 		must(t, os.Mkdir(dir, 0o700))
@@ -163,14 +160,10 @@ func TestSpawnInStrangeDirectories(t *testing.T) {
 			_, err := os.Stat(filepath.Join(dir, "out"))
 			return err == nil
 		})
-		if got, err := os.ReadFile(filepath.Join(dir, "out")); err != nil || string(got) != dir+"\n" {
-			t.Errorf("pane %s runs in %q, %v, want %q", pane.Pane, got, err, dir)
-		}
+		equal(t, "pane "+pane.Pane+" runs in", string(value(os.ReadFile(filepath.Join(dir, "out")))(t)), dir+"\n")
 	}
 	for _, where := range []string{base, "/", filepath.Join(base, "#(touch hit)")} {
-		if _, err := os.Stat(filepath.Join(where, "hit")); err == nil {
-			t.Errorf("a directory's name was run as a command in %s", where)
-		}
+		failed(os.Stat(filepath.Join(where, "hit")))(t, "a directory's name was run as a command in "+where)
 	}
 }
 
@@ -180,9 +173,7 @@ func TestSpawnPassesArgumentsOn(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"a;", `b\;`, ";", "$HOME", "`id`", "#(id)", "sp ace", "", "new\nline", "'", "é", "--", "-x"}
 	argv := append([]string{"sh", "-c", `for a in "$@"; do printf '<%s>' "$a"; done > "$0.tmp"; mv "$0.tmp" "$0"`, out}, args...)
-	if _, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: argv, Mark: "#(touch /tmp/x) $HOME;"}); err != nil {
-		t.Fatal(err)
-	}
+	value(s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: argv, Mark: "#(touch /tmp/x) $HOME;"}))(t)
 	tmuxtest.Eventually(t, "the program has written", func() bool { _, err := os.Stat(out); return err == nil })
 	got, err := os.ReadFile(out)
 	if want := "<" + strings.Join(args, "><") + ">"; err != nil || string(got) != want {
@@ -200,13 +191,9 @@ func TestSpawnOfOneWord(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "pro gram;touch hit")
 	writeProgram(t, program, "#!/bin/sh\ntouch ran\nsleep 100\n")
-	if _, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: dir, Argv: []string{program}}); err != nil {
-		t.Fatal(err)
-	}
+	value(s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: dir, Argv: []string{program}}))(t)
 	tmuxtest.Eventually(t, "the program ran", func() bool { _, err := os.Stat(filepath.Join(dir, "ran")); return err == nil })
-	if _, err := os.Stat(filepath.Join(dir, "hit")); err == nil {
-		t.Error("the program's name went through a shell")
-	}
+	failed(os.Stat(filepath.Join(dir, "hit")))(t, "the program's name went through a shell")
 }
 
 func TestStrangeNamesAndTitlesStayOneLine(t *testing.T) {
@@ -242,8 +229,7 @@ func TestCaptureOfMany(t *testing.T) {
 	refs = append(refs, pane.Ref)
 	for _, ansi := range []bool{false, true} {
 		tmuxtest.Eventually(t, "the screen is there", func() bool {
-			screens, err := s.Capture(t.Context(), 0, ansi, refs...)
-			must(t, err)
+			screens := value(s.Capture(t.Context(), 0, ansi, refs...))(t)
 			got := screens[pane.Pane]
 			return len(screens) == 1 && strings.Contains(got, "red") && strings.Contains(got, "\x1b[31m") == ansi
 		})

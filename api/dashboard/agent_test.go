@@ -28,7 +28,7 @@ func TestAgentPage(t *testing.T) {
 	h.delivery(second, "hello there", daemon.Unconfirmed)
 	h.event("agent_stop_failed", second.ID, map[string]any{"message": "It does not go."})
 
-	page := must(h.Agent(t.Context(), second.ID, pictures.Day))(t)
+	page := value(h.Agent(t.Context(), second.ID, pictures.Day))(t)
 	doc, body := drawn(t, page)
 	if page.Watch != idWatch("agent", second.ID) || !strings.Contains(body, `href="/ui/static/palette.css"`) {
 		t.Errorf("watches %q, or has no palette", page.Watch)
@@ -43,7 +43,7 @@ func TestAgentPage(t *testing.T) {
 	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
 	wantText(t, doc, "main", "unconfirmed", "hello there")
 
-	doc, _ = drawn(t, must(h.Agent(t.Context(), first.ID, pictures.Day))(t))
+	doc, _ = drawn(t, value(h.Agent(t.Context(), first.ID, pictures.Day))(t))
 	wantCalls(t, "handed off", doc) // its session goes on as another agent's work
 	if find(doc, "screen") != nil {
 		t.Error("an ended agent has a screen")
@@ -61,7 +61,7 @@ func TestQueuedMessagesCanBeCancelled(t *testing.T) {
 	for range ownDeliveries {
 		h.delivery(a, "done", daemon.Submitted)
 	}
-	doc, _ := drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
+	doc, _ := drawn(t, value(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	wantCalls(t, "two queued", doc, append(calls, cancel, fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, second.ID), fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, first.ID))...)
 	wantText(t, doc, "main", "mend the fence", "Cancel all 2 queued")
 }
@@ -108,7 +108,7 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 			}, row.moves...)
 			handoff = idWatch("", o.ID)[1:]
 		}
-		doc, _ := drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
+		doc, _ := drawn(t, value(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 		wantCalls(t, row.what, doc, row.want(idWatch("", a.ID)[1:], handoff)...)
 		wantText(t, doc, "main", row.says)
 	}
@@ -124,10 +124,8 @@ func TestPersonaOfManyAgents(t *testing.T) {
 	h := build(t)
 	for n := 1; n <= 5; n++ {
 		h.agent(nil)
-		_, text := drawn(t, must(h.Persona(t.Context(), slug))(t))
-		if got, want := strings.Count(text, `data-open="hand-off"`), n%5; got != want {
-			t.Errorf("%d agents: %d buttons, want %d", n, got, want)
-		}
+		_, text := drawn(t, value(h.Persona(t.Context(), slug))(t))
+		equal(t, fmt.Sprintf("buttons of %d agents", n), strings.Count(text, `data-open="hand-off"`), n%5)
 	}
 }
 
@@ -144,7 +142,7 @@ func TestPermissionIsSaidOnce(t *testing.T) {
 			"card": func() (*Page, error) { return h.Home(t.Context()) },
 			"page": func() (*Page, error) { return h.Agent(t.Context(), a.ID, pictures.Day) },
 		} {
-			doc, text := drawn(t, must(draw())(t))
+			doc, text := drawn(t, value(draw())(t))
 			for id := 1; id <= i+1; id++ {
 				if block := textIn(find(doc, fmt.Sprint("permission-", id))); !strings.Contains(block, fmt.Sprintf("it asks for permission %d for Bash", id)) {
 					t.Errorf("%s: permission %d says %q", what, id, block)
@@ -165,9 +163,9 @@ func TestPersonaPages(t *testing.T) {
 	second := h.agent(func(a *daemon.Agent) { a.PreviousAgentID, a.Generation = &first.ID, 2 })
 	h.handoff(other, nil, daemon.Instructing)
 
-	doc, _ := drawn(t, must(h.People(t.Context()))(t))
+	doc, _ := drawn(t, value(h.People(t.Context()))(t))
 	wantText(t, doc, "persona-"+slug, "played by 2 agents")
-	page := must(h.Persona(t.Context(), slug))(t)
+	page := value(h.Persona(t.Context(), slug))(t)
 	doc, _ = drawn(t, page)
 	wantCalls(t, "played", doc, "hand-off", "POST /api/agents") // the other one is being handed off
 	wantText(t, doc, "main", "Hand off agent "+idWatch("", second.ID)[1:])
@@ -178,15 +176,15 @@ func TestPersonaPages(t *testing.T) {
 		}
 		equal(t, fmt.Sprint("line ", i), got, want)
 	}
-	check(t, h.Personas.Archive(t.Context(), slug))
-	doc, _ = drawn(t, must(h.Persona(t.Context(), slug))(t))
+	must(t, h.Personas.Archive(t.Context(), slug))
+	doc, _ = drawn(t, value(h.Persona(t.Context(), slug))(t))
 	wantCalls(t, "archived", doc, "hand-off")
 }
 
 func TestUnplayedPersona(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	doc, _ := drawn(t, must(h.Persona(t.Context(), slug))(t))
+	doc, _ := drawn(t, value(h.Persona(t.Context(), slug))(t))
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "No agent has played it yet")
 }
@@ -211,17 +209,17 @@ func TestUnreadAgents(t *testing.T) {
 		a.Cwd, a.Repository, a.Branch = "/srv/shop", "shop", "fix-cart"
 	})
 	read := h.agent(func(a *daemon.Agent) { a.FinishedAt = &at })
-	doc, _ := drawn(t, must(h.Home(t.Context()))(t))
+	doc, _ := drawn(t, value(h.Home(t.Context()))(t))
 	wantText(t, doc, "group-finished", "finished", "/srv/shop fix-cart", "Fix the cart", "It is fixed.")
 	id := idWatch("agent-", a.ID)
 	if find(doc, strings.Replace(id, ":", "", 1)) == nil {
 		t.Errorf("no card %s", id)
 	}
-	_, body := drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
+	_, body := drawn(t, value(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	if want := fmt.Sprintf(`data-seen="POST /api/agents/%d/seen" data-body='{"finished_at":"2031-05-04T12:00:00.000005Z"}'`, a.ID); !strings.Contains(body, want) {
 		t.Errorf("the page does not tell that it was seen by %s", want)
 	}
-	if _, body := drawn(t, must(h.Agent(t.Context(), read.ID, pictures.Day))(t)); strings.Contains(body, "data-seen") {
+	if _, body := drawn(t, value(h.Agent(t.Context(), read.ID, pictures.Day))(t)); strings.Contains(body, "data-seen") {
 		t.Error("the page of an agent that nobody must look at tells that it was seen")
 	}
 }
@@ -235,11 +233,11 @@ func TestTroubleNeedsYou(t *testing.T) {
 	}
 	a := h.agent(fails)
 	h.agent(func(a *daemon.Agent) { fails(a); a.State = daemon.Working })
-	page := must(h.Home(t.Context()))(t)
+	page := value(h.Home(t.Context()))(t)
 	doc, _ := drawn(t, page)
 	equal(t, "need somebody", page.Needs, 1)
 	id := idWatch("", a.ID)[1:]
 	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "60 min", "understudy agent attach "+id)
-	doc, _ = drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
+	doc, _ = drawn(t, value(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	wantText(t, doc, "main", "usage_limit: You've hit your limit", "understudy agent send "+id)
 }

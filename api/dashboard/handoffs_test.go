@@ -89,7 +89,7 @@ func TestHandoffPage(t *testing.T) {
 		})
 		o := h.handoff(a, begin, row.moves...)
 		fill := strings.NewReplacer("{a}", fmt.Sprint(a.ID), "{h}", fmt.Sprint(o.ID)).Replace
-		page := must(h.Handoff(t.Context(), o.ID))(t)
+		page := value(h.Handoff(t.Context(), o.ID))(t)
 		doc, body := drawn(t, page)
 		for i := range row.calls {
 			row.calls[i] = fill(row.calls[i])
@@ -105,13 +105,13 @@ func TestHandoffPage(t *testing.T) {
 		o.Mode, o.Error = daemon.ModeGenerate, &daemon.Failure{Phase: daemon.Verifying, Code: data.DocumentSaysNothing, Message: "Too few words"}
 	}, daemon.Generating, daemon.Verifying, daemon.Failed)
 	again := fmt.Sprintf("POST /api/handoffs/%d/retry", empty.ID)
-	drawnSays, _ := drawn(t, must(h.Handoff(t.Context(), empty.ID))(t))
+	drawnSays, _ := drawn(t, value(h.Handoff(t.Context(), empty.ID))(t))
 	wantCalls(t, "says nothing", drawnSays, again, again+`{"force":true}`, again+`{"mode":"agent"}`)
 	toy := h.agent(func(a *daemon.Agent) { a.Runtime = "toy" }) // a runtime that cannot copy a session
 	o := h.handoff(toy, begin, append(toRecord[:2:2], daemon.Failed)...)
-	doc, _ := drawn(t, must(h.Handoff(t.Context(), o.ID))(t))
+	doc, _ := drawn(t, value(h.Handoff(t.Context(), o.ID))(t))
 	wantCalls(t, "failed, and no copy", doc, fmt.Sprintf("POST /api/handoffs/%d/retry", o.ID))
-	page := must(h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed}))(t)
+	page := value(h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed}))(t)
 	if doc, _ := drawn(t, page); len(page.Data.(*handoffs).Handoffs) != 5 || find(doc, "handoff-1") != nil {
 		t.Errorf("failed handoffs: %d", len(page.Data.(*handoffs).Handoffs))
 	}
@@ -126,12 +126,8 @@ func TestDocumentPages(t *testing.T) {
 		"document": func() (*Page, error) { return h.Document(t.Context(), o.ID) },
 		"context":  func() (*Page, error) { return h.Context(t.Context(), o.ID) },
 	} {
-		_, body := drawn(t, must(draw())(t))
-		for _, want := range []string{fmt.Sprintf(`href="/api/handoffs/%d/%s" data-save download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind]} {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s: no %s in %s", kind, want, body)
-			}
-		}
+		_, body := drawn(t, value(draw())(t))
+		holds(t, kind, body, fmt.Sprintf(`href="/api/handoffs/%d/%s" data-save download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind])
 	}
 	var told *daemon.Error
 	open := h.handoff(h.agent(nil), nil, daemon.Instructing)
@@ -158,26 +154,22 @@ func TestHandoffPageShowsHeirs(t *testing.T) {
 			{Heir: daemon.Heir{Persona: "dev-eve-1"}},
 		}
 	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs)
-	page := must(h.Handoff(t.Context(), o.ID))(t)
+	page := value(h.Handoff(t.Context(), o.ID))(t)
 	doc, body := drawn(t, page)
 	wantText(t, doc, "heir-0", "tester-kit-1", fmt.Sprintf("agent %d, has its briefing", one.ID), "claude", "opus")
 	wantText(t, doc, "heir-1", "reviewer-ada-1", fmt.Sprintf("agent %d, briefing", two.ID), "its composer is not ready")
 	wantText(t, doc, "heir-2", "dev-eve-1", "not started")
 	wantText(t, doc, "main", "the agent lives on")
 	for _, b := range []*daemon.Agent{one, two} {
-		if watch := fmt.Sprintf("agent:%d", b.ID); !strings.Contains(page.Watch, watch) {
-			t.Errorf("the page does not follow %s: %s", watch, page.Watch)
-		}
+		holds(t, "what the page follows", page.Watch, fmt.Sprintf("agent:%d", b.ID))
 	}
 	for _, field := range []string{"to", "runtime", "model", "permission_mode", "keep"} {
-		if !strings.Contains(body, `name="`+field+`"`) {
-			t.Errorf("the form has no field %s", field)
-		}
+		holds(t, "the form", body, `name="`+field+`"`)
 	}
-	doc, _ = drawn(t, must(h.Agent(t.Context(), a.ID, pictures.Day))(t))
+	doc, _ = drawn(t, value(h.Agent(t.Context(), a.ID, pictures.Day))(t))
 	for _, b := range []*daemon.Agent{one, two} {
 		wantText(t, doc, fmt.Sprintf("generation-%d", b.ID), fmt.Sprintf("from agent %d", a.ID), "plays "+*b.Persona)
 	}
-	doc, _ = drawn(t, must(h.Handoffs(t.Context(), daemon.HandoffFilter{}))(t))
+	doc, _ = drawn(t, value(h.Handoffs(t.Context(), daemon.HandoffFilter{}))(t))
 	wantText(t, doc, fmt.Sprintf("handoff-%d", o.ID), fmt.Sprintf("agent %d, agent %d", one.ID, two.ID))
 }

@@ -47,7 +47,7 @@ func TestHomeOfTheEnded(t *testing.T) {
 	followed := end(time.Hour, "other", false)
 	h.agent(func(a *daemon.Agent) { a.PreviousAgentID = &followed.ID })
 
-	page := must(h.Home(t.Context()))(t)
+	page := value(h.Home(t.Context()))(t)
 	drawn(t, page)
 	got := page.Data.(*home)
 	equal(t, "in need", ids(got.Needs), []int64{died.ID})
@@ -70,22 +70,18 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 	}
 	first, mute := die(func(*daemon.Agent) {}), die(func(a *daemon.Agent) { a.Note = "its session has no conversation" })
 	other, second := die(func(a *daemon.Agent) { a.Host = "elsewhere" }), die(func(a *daemon.Agent) { a.EndCause = "" })
-	doc, text := drawn(t, must(h.Home(t.Context()))(t))
+	doc, text := drawn(t, value(h.Home(t.Context()))(t))
 	all := find(doc, "resume-all")
 	if all == nil || attribute(all, "data-body") != fmt.Sprintf(`{"ids":[%d,%d]}`, first.ID, second.ID) {
 		t.Fatalf("the button for all sends %q, want agents %d and %d", attribute(all, "data-body"), first.ID, second.ID)
 	}
 	for _, ids := range [][]int64{{first.ID, mute.ID, other.ID}, {second.ID}} {
 		body, _ := json.Marshal(map[string][]int64{"ids": ids})
-		if n := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/dismiss" data-body="%s"`, html.EscapeString(string(body)))); n != 1 {
-			t.Errorf("%d buttons dismiss agents %d, want 1", n, ids)
-		}
+		equal(t, fmt.Sprintf("buttons that dismiss agents %d", ids), strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/dismiss" data-body="%s"`, html.EscapeString(string(body)))), 1)
 	}
 	for _, a := range []*daemon.Agent{first, second, mute, other} {
 		offered := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/%d/resume"`, a.ID))
-		if want := map[bool]int{true: 1}[a == first || a == second]; offered != want {
-			t.Errorf("agent %d has %d buttons, want %d", a.ID, offered, want)
-		}
+		equal(t, fmt.Sprintf("buttons of agent %d", a.ID), offered, map[bool]int{true: 1}[a == first || a == second])
 		equal(t, fmt.Sprint("agent ", a.ID, " is listed with those of the server"), find(doc, fmt.Sprint("died-", a.ID)) != nil, a != second)
 	}
 }
@@ -93,7 +89,7 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 // TestBrowserCountsAges: the page gives app.js the units in which Go counts ages.
 func TestBrowserCountsAges(t *testing.T) {
 	t.Parallel()
-	doc, _ := drawn(t, must(build(t).Home(t.Context()))(t))
+	doc, _ := drawn(t, value(build(t).Home(t.Context()))(t))
 	body := find(doc, "main").Parent
 	inBrowser := func(s int64) string {
 		for unit := range strings.SplitSeq(attribute(body, "data-ages"), ",") {
@@ -106,9 +102,7 @@ func TestBrowserCountsAges(t *testing.T) {
 		return ""
 	}
 	for _, s := range []int64{0, 59, 119, 120, 7199, 7200, 172_799, 172_800, 1 << 30} {
-		if got, want := inBrowser(s), words.Age(time.Duration(s)*time.Second); got != want {
-			t.Errorf("%d seconds: the browser says %q, the server %q", s, got, want)
-		}
+		equal(t, fmt.Sprintf("%d seconds, in the browser and on the server", s), inBrowser(s), words.Age(time.Duration(s)*time.Second))
 	}
 }
 
@@ -142,12 +136,10 @@ func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 	}
 	store := &asked{Store: h.Daemon.Store}
 	h.Daemon.Store = store
-	page := must(h.Home(t.Context()))(t)
+	page := value(h.Home(t.Context()))(t)
 	drawn(t, page)
 	equal(t, "handoffs were read … times, want once those that are open and once those that have failed", store.handoffs, 2)
-	if needs := ids(page.Data.(*home).Needs); !slices.Equal(needs, failed) {
-		t.Errorf("agents %d need somebody, want %d", needs, failed)
-	}
+	equal(t, "agents that need somebody", ids(page.Data.(*home).Needs), failed)
 }
 
 // TestPagesAgreeOnWhoNeedsAPerson: the first page, the page of an agent, that of its successor and that of their handoff
@@ -167,12 +159,12 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, pictures.Day) },
 		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
 	} {
-		page := must(draw())(t)
+		page := value(draw())(t)
 		doc, _ := drawn(t, page)
 		equal(t, what+": … need somebody", page.Needs, 1)
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
-	page := must(h.Agent(t.Context(), outgoing.ID, pictures.Day))(t)
+	page := value(h.Agent(t.Context(), outgoing.ID, pictures.Day))(t)
 	drawn(t, page)
 	equal(t, "an agent whose successor is there needs somebody", page.Needs, 0)
 }

@@ -22,8 +22,8 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	t.Helper()
 	h := build(t)
 	later := h.now.Add(time.Hour)
-	check(t, h.Personas.Archive(t.Context(), slug))
-	must(h.Personas.Create(t.Context(), personas.New{Role: "tester", Name: "eve", Skill: strings.ReplaceAll(text, "\x00", "")}))(t)
+	must(t, h.Personas.Archive(t.Context(), slug))
+	value(h.Personas.Create(t.Context(), personas.New{Role: "tester", Name: "eve", Skill: strings.ReplaceAll(text, "\x00", "")}))(t)
 	fill := func(a *daemon.Agent) {
 		pane := text
 		a.Name, a.Persona, a.Runtime, a.Cwd, a.Note, a.WaitsFor, a.LastMessage, a.Pane, a.SessionID = text, &text, text, text, text, text, text, &pane, &pane
@@ -68,7 +68,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	out := map[string]*html.Node{}
 	ctx := t.Context()
 	add := func(name string) func(*Page, error) {
-		return func(page *Page, err error) { out[name], _ = drawn(t, must(page, err)(t)) }
+		return func(page *Page, err error) { out[name], _ = drawn(t, value(page, err)(t)) }
 	}
 	for name, id := range map[string]int64{"old": old.ID, "heir": heir.ID, "away": away.ID, "plain": plain.ID} {
 		add("agent " + name)(h.Agent(ctx, id, pictures.Day))
@@ -84,7 +84,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 		ID: 1, Host: "here", Repository: text, Path: text, Workdir: text, Branch: text, Base: text, BaseCommit: text, State: daemon.TreeStanding, KeptRef: text, CreatedAt: h.now,
 		Last: &daemon.TreeOutcome{Do: daemon.TreeRemove, Says: text}, Copied: []worktree.Copied{{Path: text, Bytes: 1}},
 	}
-	inTree := &daemon.Agent{ID: must(h.store.NextID(ctx, daemon.AgentIDs))(t), Runtime: "claude", Host: "here", Generation: 1, CreatedAt: h.now, StateAt: h.now, WorktreeID: &tree.ID}
+	inTree := &daemon.Agent{ID: value(h.store.NextID(ctx, daemon.AgentIDs))(t), Runtime: "claude", Host: "here", Generation: 1, CreatedAt: h.now, StateAt: h.now, WorktreeID: &tree.ID}
 	fill(inTree)
 	inTree.State, inTree.EndedAt, inTree.EndReason = daemon.Ended, &h.now, &text
 	h.commit(&daemon.Change{NewWorktree: tree, NewAgent: inTree})

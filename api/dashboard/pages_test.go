@@ -41,11 +41,11 @@ type pages struct {
 
 func build(t testing.TB) *pages {
 	t.Helper()
-	dir := must(data.Open(filepath.Join(t.TempDir(), "data")))(t)
+	dir := value(data.Open(filepath.Join(t.TempDir(), "data")))(t)
 	store := memory.New()
 	store.SetHost("elsewhere", dir.Root())
-	people := must(personas.Open(dir.Personas()))(t)
-	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
+	people := value(personas.Open(dir.Personas()))(t)
+	templates := value(personas.OpenTemplates(dir.Pipelines()))(t)
 	h := &pages{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
 	rooms := house.New(engine.Config{
 		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Binary: "/bin/sh",
@@ -54,7 +54,7 @@ func build(t testing.TB) *pages {
 		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.Pages = &Pages{Personas: people, Templates: templates, House: rooms}
-	must(people.Create(t.Context(), personas.New{Role: "developer", Name: "con"}))(t)
+	value(people.Create(t.Context(), personas.New{Role: "developer", Name: "con"}))(t)
 	return h
 }
 
@@ -62,25 +62,9 @@ type silent struct{}
 
 func (silent) Notify(context.Context, tell.Notification) (string, error) { return "nowhere", nil }
 
-// must returns a function that unwraps a call's result or fails the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (h *pages) commit(c *daemon.Change) {
 	h.t.Helper()
-	check(h.t, h.store.Commit(h.t.Context(), c))
+	must(h.t, h.store.Commit(h.t.Context(), c))
 }
 
 // agent commits an idle agent with a pane.
@@ -88,7 +72,7 @@ func (h *pages) agent(change func(*daemon.Agent)) *daemon.Agent {
 	h.t.Helper()
 	pane, persona := "%1", slug
 	a := &daemon.Agent{
-		ID: must(h.store.NextID(h.t.Context(), daemon.AgentIDs))(h.t), Name: "con", Persona: &persona, Runtime: "claude", Host: "here",
+		ID: value(h.store.NextID(h.t.Context(), daemon.AgentIDs))(h.t), Name: "con", Persona: &persona, Runtime: "claude", Host: "here",
 		State: daemon.Idle, StateAt: h.now, Generation: 1, AgentSession: daemon.AgentSession{Cwd: "/work"}, CreatedAt: h.now, RegisteredAt: &h.now, AgentPane: daemon.AgentPane{Pane: &pane, PaneSocket: "/s"},
 	}
 	if change != nil {
@@ -101,7 +85,7 @@ func (h *pages) agent(change func(*daemon.Agent)) *daemon.Agent {
 // handoff commits a handoff of an agent in its first phase, and then its transitions.
 func (h *pages) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...daemon.Phase) *daemon.Handoff {
 	h.t.Helper()
-	id := must(h.store.NextID(h.t.Context(), daemon.HandoffIDs))(h.t)
+	id := value(h.store.NextID(h.t.Context(), daemon.HandoffIDs))(h.t)
 	out := &daemon.Handoff{
 		ID: id, Ref: fmt.Sprint("ref-", id), AgentID: a.ID, Persona: a.PersonaSlug(), Reason: "manual", Mode: daemon.ModeAgent,
 		Phase: daemon.Requested, FilePath: fmt.Sprintf("/nowhere/%d.md", id), SourceAgent: a.Name, TargetAgent: a.Name, Generation: a.Generation,
@@ -144,7 +128,7 @@ func (h *pages) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...
 
 func (h *pages) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) *daemon.Delivery {
 	h.t.Helper()
-	d := &daemon.Delivery{ID: must(h.store.NextID(h.t.Context(), daemon.DeliveryIDs))(h.t), AgentID: a.ID, Kind: daemon.KindMessage,
+	d := &daemon.Delivery{ID: value(h.store.NextID(h.t.Context(), daemon.DeliveryIDs))(h.t), AgentID: a.ID, Kind: daemon.KindMessage,
 		Text: text, State: daemon.DeliveryQueued, CreatedAt: h.now}
 	if verdict != "" {
 		d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, text, &h.now
@@ -155,7 +139,7 @@ func (h *pages) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) *
 
 func (h *pages) event(typ string, agentID int64, payload map[string]any) {
 	h.t.Helper()
-	body := must(json.Marshal(payload))(h.t)
+	body := value(json.Marshal(payload))(h.t)
 	h.commit(&daemon.Change{Events: []*event.Event{{Type: event.Type(typ), Host: "here", AgentID: &agentID, Payload: body}}})
 }
 
@@ -163,8 +147,8 @@ func (h *pages) event(typ string, agentID int64, payload map[string]any) {
 func drawn(t testing.TB, page *Page) (*html.Node, string) {
 	t.Helper()
 	var b bytes.Buffer
-	check(t, page.Write(&b))
-	return must(html.Parse(bytes.NewReader(b.Bytes())))(t), b.String()
+	must(t, page.Write(&b))
+	return value(html.Parse(bytes.NewReader(b.Bytes())))(t), b.String()
 }
 
 // find returns the element with an id, or nil.
@@ -222,11 +206,7 @@ func wantText(t *testing.T, n *html.Node, id string, want ...string) {
 		t.Errorf("there is no #%s", id)
 		return
 	}
-	for _, w := range want {
-		if got := textIn(part); !strings.Contains(got, w) {
-			t.Errorf("#%s says %q, not %q", id, got, w)
-		}
-	}
+	holds(t, "#"+id, textIn(part), want...)
 }
 
 // TestNoTemplateHidesAnother: of two templates with one name the later file wins, and the pages with the other one break.
@@ -234,11 +214,9 @@ func TestNoTemplateHidesAnother(t *testing.T) {
 	t.Parallel()
 	define := regexp.MustCompile(`\{\{-? *define "([^"]+)"`)
 	from := map[string]string{}
-	for _, file := range must(fs.Glob(files, "html/*.html"))(t) {
-		for _, m := range define.FindAllStringSubmatch(string(must(fs.ReadFile(files, file))(t)), -1) {
-			if was := from[m[1]]; was != "" {
-				t.Errorf("template %q is in %s and in %s", m[1], was, file)
-			}
+	for _, file := range value(fs.Glob(files, "html/*.html"))(t) {
+		for _, m := range define.FindAllStringSubmatch(string(value(fs.ReadFile(files, file))(t)), -1) {
+			equal(t, fmt.Sprintf("another file with template %q", m[1]), from[m[1]], "")
 			from[m[1]] = file
 		}
 	}
@@ -247,4 +225,6 @@ func TestNoTemplateHidesAnother(t *testing.T) {
 	}
 }
 
-var equal = wardentest.Equal
+var must, equal, holds = wardentest.Must, wardentest.Equal, wardentest.Holds
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

@@ -47,15 +47,11 @@ func TestTimelineIsDrawn(t *testing.T) {
 	beside := h.live(nil, end, time.Time{}, nil, daemon.Working)
 	use, more := 25.0, 75.0
 	h.commit(&daemon.Change{Samples: []daemon.ContextSample{{AgentID: first.ID, At: begin, Percent: &use}, {AgentID: first.ID, At: begin.Add(time.Hour), Percent: &more}}})
-	n, text := drawn(t, must(h.Agent(t.Context(), second.ID, pictures.Day))(t))
+	n, text := drawn(t, value(h.Agent(t.Context(), second.ID, pictures.Day))(t))
 	wantText(t, n, "timeline", fmt.Sprintf("con · agents %d → %d", first.ID, second.ID),
 		"gen 1", "gen 2", "working", "waiting 1 min", "limited 1 min", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
-	for _, want := range []string{`points="0,75 100,25 500,25"`, `aria-label="Timeline: 2 agents, 1 turn, working for `, `d="M3.33 0h1.67v1H3.33zM6.67 0h1.67v1H6.67z`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not have %s", want)
-		}
-	}
-	n, _ = drawn(t, must(h.Agent(t.Context(), beside.ID, pictures.Week))(t))
+	holds(t, "the page", text, `points="0,75 100,25 500,25"`, `aria-label="Timeline: 2 agents, 1 turn, working for `, `d="M3.33 0h1.67v1H3.33zM6.67 0h1.67v1H6.67z`)
+	n, _ = drawn(t, value(h.Agent(t.Context(), beside.ID, pictures.Week))(t))
 	if got := textIn(find(n, "timeline")); strings.Contains(got, fmt.Sprintf("agent %d", first.ID)) || strings.Contains(got, "context window") {
 		t.Errorf("the timeline of another line: %s", got)
 	}
@@ -73,7 +69,7 @@ func TestTimelineOfALineThatBranches(t *testing.T) {
 	kept := h.live(second, begin.Add(2*time.Hour), time.Time{}, named("kept"))
 	rows := func() (in *timeline, out []string) {
 		t.Helper()
-		page := must(h.Agent(t.Context(), kept.ID, pictures.Day))(t)
+		page := value(h.Agent(t.Context(), kept.ID, pictures.Day))(t)
 		in = page.Data.(*agent).Timeline
 		for _, tr := range in.Tracks {
 			out = append(out, tr.Name+" "+tr.Also)
@@ -100,9 +96,7 @@ func TestRowsHaveTheirNames(t *testing.T) {
 	t.Parallel()
 	style := string(Files()["style.css"].Body)
 	for _, high := range []int{(&timeline{Plot: trackPlot}).RowHeight(), (&timeline{}).RowHeight()} {
-		if want := fmt.Sprintf(".high-%d > li { height: %[1]dpx; }", high); !strings.Contains(style, want) {
-			t.Errorf("style.css lacks %s", want)
-		}
+		holds(t, "style.css", style, fmt.Sprintf(".high-%d > li { height: %[1]dpx; }", high))
 	}
 }
 
@@ -123,7 +117,7 @@ func TestPicturesAreBounded(t *testing.T) {
 		h.commit(c)
 		before = a
 	}
-	n, text := drawn(t, must(h.Agent(t.Context(), before.ID, pictures.Month))(t))
+	n, text := drawn(t, value(h.Agent(t.Context(), before.ID, pictures.Month))(t))
 	_, picture, found := strings.Cut(text, `<figure class="panel picture"`)
 	picture, _, _ = strings.Cut(picture, "</figure>")
 	if find(n, "main") == nil || !found || len(picture) > 100_000 {

@@ -41,11 +41,7 @@ func TestStopTellsTheBackground(t *testing.T) {
 		{"id": "a1", "type": "subagent", "status": "running", "description": "sub", "agent_type": "general-purpose"},
 	}, "session_crons": []map[string]any{{"id": "7", "schedule": "*/5 * * * *", "recurring": true, "prompt": "check the deploy"}}})
 	warnings := strings.Join(sight.BackgroundWarnings(h.agent, false), " ")
-	for _, want := range []string{"‹sleep 600›", "end with it", "‹check the deploy› at */5 * * * *"} {
-		if !strings.Contains(warnings, want) {
-			t.Errorf("%q is not in %q", want, warnings)
-		}
-	}
+	holds(t, "warnings", warnings, "‹sleep 600›", "end with it", "‹check the deploy› at */5 * * * *")
 	if kept := strings.Join(sight.BackgroundWarnings(h.agent, true), " "); strings.Contains(kept, "end with it") {
 		t.Errorf("of an agent that stays: %s", kept)
 	}

@@ -54,8 +54,7 @@ func TestDecisionsHaveValuesOnly(t *testing.T) {
 func TestDecisionsOpenNoFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	people, err := personas.Open(root)
-	must(t, err)
+	people := value(personas.Open(root))(t)
 	dir := filepath.Join(root, "developer-con-1")
 	skill := "---\ndescription: x\nauto: 40\nnotify_finished: on\npermissions:\n  allow: [\"Bash(ls:*)\"]\n---\nYou are a developer.\n"
 	must(t, os.MkdirAll(filepath.Join(dir, "handoffs"), 0o700))
@@ -67,13 +66,10 @@ func TestDecisionsOpenNoFile(t *testing.T) {
 		h := hookedAgent(t)
 		h.agent.Persona, h.agent.Managed, h.agent.State = new("developer-con-1"), true, daemon.Working
 		d := New(engine.Config{Host: "h", Personas: people})
-		watch, err := unix.InotifyInit1(unix.IN_NONBLOCK)
-		must(t, err)
+		watch := value(unix.InotifyInit1(unix.IN_NONBLOCK))(t)
 		defer func() { _ = unix.Close(watch) }()
 		for _, path := range []string{dir, filepath.Join(dir, "handoffs")} {
-			if _, err := unix.InotifyAddWatch(watch, path, unix.IN_OPEN); err != nil {
-				t.Fatal(err)
-			}
+			value(unix.InotifyAddWatch(watch, path, unix.IN_OPEN))(t)
 		}
 		for _, e := range []string{"PermissionRequest", "PreCompact", "PostToolUse", "Stop"} {
 			p := hooks.Payload{Event: e, Trigger: "auto", ToolName: "Bash", ToolInput: []byte(`{"command":"ls"}`)}

@@ -59,8 +59,7 @@ func TestLaunchBringsTheCommand(t *testing.T) {
 			if whose := agents.SlashAt(filepath.Join(dir, "config"), spec.Cwd); whose != c.whose || spec.MayHandOver != c.may || (spec.Slash != nil) != c.brought {
 				t.Errorf("whose %d, may %t, brought %q", whose, spec.MayHandOver, spec.Slash)
 			}
-			l, err := claude.Runtime.Launch(spec)
-			must(t, err)
+			l := value(claude.Runtime.Launch(spec))(t)
 			if slices.Contains(l.Argv, "--plugin-dir") != c.brought || (len(l.Files) > 0) != c.brought {
 				t.Errorf("launched by %q with %d files", l.Argv, len(l.Files))
 			}

@@ -20,8 +20,7 @@ import (
 // The operator is told once of a pause that lasts, and once of its end.
 func TestInterruptionIsTold(t *testing.T) {
 	t.Parallel()
-	dir, err := data.Open(t.TempDir())
-	must(t, err)
+	dir := value(data.Open(t.TempDir()))(t)
 	synctest.Test(t, func(t *testing.T) {
 		shown, stored := &board{began: time.Now()}, &brokenStore{}
 		d := New(engine.Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
@@ -50,8 +49,7 @@ func TestInterruptionIsTold(t *testing.T) {
 
 func TestEndOfAnInterruptionIsStoredAfterAFailure(t *testing.T) {
 	t.Parallel()
-	dir, err := data.Open(t.TempDir())
-	must(t, err)
+	dir := value(data.Open(t.TempDir()))(t)
 	stored := &spoolStore{fails: errors.New("away again")}
 	d := New(engine.Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
 	d.Interrupt(t.Context(), nil)

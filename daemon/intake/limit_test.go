@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -113,8 +114,7 @@ func TestResetOf(t *testing.T) {
 		`{"error": "usage_limit", "resets_at": 5}`:                                                           "",
 		`{"error": "usage_limit"}`: "",
 	} {
-		p, err := hooks.Parse("StopFailure", []byte(body))
-		must(t, err)
+		p := value(hooks.Parse("StopFailure", []byte(body)))(t)
 		got := ""
 		if r := d.resetOf(p, at); r != nil {
 			got = r.Format(time.RFC3339)
@@ -143,9 +143,7 @@ func TestLimitWords(t *testing.T) {
 		h.agent.Limit = &c.limit
 		words := views.LimitWords(h.agent)
 		for _, part := range c.has {
-			if !strings.Contains(words, part) {
-				t.Errorf("%+v: %q lacks %q", c.limit, words, part)
-			}
+			holds(t, fmt.Sprintf("%+v", c.limit), words, part)
 		}
 		if strings.Contains(words, c.not) {
 			t.Errorf("%+v: %q has %q", c.limit, words, c.not)

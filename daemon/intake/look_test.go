@@ -47,9 +47,7 @@ func (s *fileStore) RecordHook(_ context.Context, _ daemon.HookInput, decide fun
 func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 	t.Parallel()
 	write := func(path string) {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("text"), 0o600)); err != nil {
-			t.Error(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("text"), 0o600)))
 	}
 	remove := func(path string) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +81,7 @@ func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 			d := New(engine.Config{Host: "h", Store: s, Data: dir, Log: slog.New(slog.DiscardHandler)})
 			body := c.body
 			if body == "" {
-				b, err := json.Marshal(map[string]any{"tool_name": "Read", "tool_input": map[string]string{"file_path": doc}})
-				must(t, err)
+				b := value(json.Marshal(map[string]any{"tool_name": "Read", "tool_input": map[string]string{"file_path": doc}}))(t)
 				body = string(b)
 			}
 			env := hooks.Envelope{Key: "k", Event: c.event, AgentPID: 7, Launch: "secret", Body: json.RawMessage(body)}
@@ -112,9 +109,7 @@ func TestLookGivesUpOnAFileSystemThatHangs(t *testing.T) {
 			}
 			equal(t, "a look took", time.Since(began), sight.LookTimeout)
 		}
-		if n := hanging.Load(); n != sight.FileLooks {
-			t.Errorf("%d looks hang at once, %d may", n, sight.FileLooks)
-		}
+		equal(t, "looks that hang at once", int(hanging.Load()), sight.FileLooks)
 		close(mended)
 		synctest.Wait()
 		if !d.LookAt(t.Context(), "/mended", func() bool { return true }) {

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -65,9 +66,7 @@ func TestOtherRules(t *testing.T) {
 		{call("mcp__db__read", `{}`), "mcp__db__*", true}, {call("mcp__db2__read", `{}`), "mcp__db__*", false}, {bash("x"), "Bash", true},
 		{bash("ls"), "Bash(", false}, {bash("ls"), "Bash()", false}, {bash(`ls \*`), `Bash(ls \\\*)`, true},
 	} {
-		if got := row.call.AllowedBy(row.rule, "/w"); got != row.want {
-			t.Errorf("%s %s by %s: %t, want %t", row.call.Tool, row.call.Shown(), row.rule, got, row.want)
-		}
+		equal(t, fmt.Sprintf("%s %s by %s", row.call.Tool, row.call.Shown(), row.rule), row.call.AllowedBy(row.rule, "/w"), row.want)
 	}
 	for command, want := range map[string]bool{"git push": true, "cd x && git push -f": true, "echo $(git push x)": true, "git pull": false} {
 		c := bash(command)

@@ -39,8 +39,7 @@ func TestTurnIsOverWhenTheRuntimeRests(t *testing.T) {
 func TestWhoMayGoOn(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": false, "omp": false} {
-		rt, err := catalog.For(name)
-		must(t, err)
+		rt := value(catalog.For(name))(t)
 		equal(t, name+": may go on", agents.MayGoOn(&rt.Can), want)
 	}
 }

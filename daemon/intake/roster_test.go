@@ -104,17 +104,13 @@ func TestRosterKeepsTheNewestRow(t *testing.T) {
 	r := &engine.Roster{Rows: map[int64]daemon.Agent{}}
 	r.Keep([]daemon.Agent{{ID: 1, Rev: 2, Name: "new"}})
 	r.Keep([]daemon.Agent{{ID: 1, Rev: 1, Name: "old"}})
-	if r.Rows[1].Name != "new" {
-		t.Errorf("kept %+v", r.Rows[1])
-	}
+	equal(t, "the row that is kept", r.Rows[1].Name, "new")
 }
 
 func TestAllAgentsReadsEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, engine.RosterPage, engine.RosterPage + 1, 3 * engine.RosterPage} {
 		d := New(engine.Config{Host: "h", Store: manyRows(n), Log: slog.New(slog.DiscardHandler)})
-		if all, err := d.AllAgents(t.Context(), daemon.AgentFilter{}); err != nil || len(all) != n {
-			t.Errorf("%d of %d agents, %v", len(all), n, err)
-		}
+		equal(t, "agents in memory and in the store", len(value(d.AllAgents(t.Context(), daemon.AgentFilter{}))(t)), n)
 	}
 }

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,9 +41,7 @@ func (h *hooked) finishes(asked, said string, tasks int) (notices []*event.Event
 func TestFinishedTurnIsUnread(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
-	if notices := h.finishes("Fix\nthe cart", "It is fixed.", 0); len(notices) != 0 {
-		t.Errorf("a notice that nobody wants: %+v", notices[0])
-	}
+	equal(t, "notices that nobody wants", len(h.finishes("Fix\nthe cart", "It is fixed.", 0)), 0)
 	if a := h.agent; !a.Unread || a.FinishedAt == nil || !a.FinishedAt.Equal(h.at) || a.Asked != "Fix the cart" || a.LastMessage != "It is fixed." {
 		t.Errorf("after its turn: unread %t since %v, asked %q, said %q", a.Unread, a.FinishedAt, a.Asked, a.LastMessage)
 	}
@@ -69,8 +68,7 @@ func TestLateReminderOfADialog(t *testing.T) {
 		d, now := New(engine.Config{Host: "h"}), time.Date(2031, 5, 4, 3, 0, 0, 0, time.UTC)
 		sight.NoteAnswered(d.Sight, 3, now)
 		a := &daemon.Agent{ID: 3, State: daemon.Working, StateAt: now, RegisteredAt: &now}
-		p, err := hooks.Parse(hooks.Notification, []byte(`{"notification_type":"permission_prompt","message":"Claude needs your permission"}`))
-		must(t, err)
+		p := value(hooks.Parse(hooks.Notification, []byte(`{"notification_type":"permission_prompt","message":"Claude needs your permission"}`)))(t)
 		answered := engine.Question{Answered: a.ID}
 		step := hookStep{Facts: *d.Facts(), p: p, in: daemon.HookInput{Key: "k", At: now.Add(after)}, tx: daemon.HookTx{HookID: 1, Agent: a}}
 		step.Answers[answered] = lookFor(t.Context(), d, tmux.Process{}, answered)
@@ -87,9 +85,7 @@ func TestHandNamedSuccessors(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"cart", "", "cart"}, {"cart", persona, "cart"}, {"cart", "reviewer-ada-1", "cart"}, {persona, "reviewer-ada-1", "reviewer-ada-1"}, {persona, persona, persona},
 	} {
-		if got := handoffs.HeirName(&daemon.Agent{Name: tt[0], Persona: &persona}, &daemon.Heir{Persona: tt[1]}); got != tt[2] {
-			t.Errorf("%s to %s: %s, want %s", tt[0], tt[1], got, tt[2])
-		}
+		equal(t, fmt.Sprintf("%s to %s", tt[0], tt[1]), handoffs.HeirName(&daemon.Agent{Name: tt[0], Persona: &persona}, &daemon.Heir{Persona: tt[1]}), tt[2])
 	}
 }
 

@@ -105,13 +105,9 @@ func TestLiveHookWaitsForItsOwnAgentAlone(t *testing.T) {
 		}
 		equal(t, "the agent was kept waiting for", time.Since(began), hooks.AnswerTimeout(hooks.Stop)/4)
 		close(s.wait["a-1"])
-		if err := <-drained; err != nil {
-			t.Error(err)
-		}
+		must(t, <-drained)
 		spoolUp(t, d, stopOf("a", 5))
-		if _, err := d.Hook(t.Context(), stopOf("a", 6), nil); err != nil {
-			t.Error(err)
-		}
+		value(d.Hook(t.Context(), stopOf("a", 6), nil))(t)
 		equal(t, "recorded", s.keys, []string{"b-2", "b-4", "a-1", "a-3", "a-5", "a-6"})
 	})
 }
@@ -124,9 +120,7 @@ func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	must(t, errors.Join(os.MkdirAll(filepath.Dir(d.Data.Spool()), 0o700), os.WriteFile(d.Data.Spool(), nil, 0o600)))
 	replay := func() {
 		t.Helper()
-		if err := d.replaySpool(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, d.replaySpool(t.Context()))
 	}
 	replay() // the operator can't be told
 	s.fails = nil
@@ -134,9 +128,7 @@ func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 		replay()
 	}
 	for n := range 2 {
-		if _, err := d.Hook(t.Context(), stopOf("a", n), nil); err != nil {
-			t.Error(err)
-		}
+		value(d.Hook(t.Context(), stopOf("a", n), nil))(t)
 	}
 	if len(s.told) != 1 || !strings.Contains(s.told[0], "spool_unreadable") || !strings.Contains(s.told[0], "ls -ld") {
 		t.Errorf("told %q", s.told)
@@ -145,9 +137,7 @@ func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	replay()
 	must(t, os.WriteFile(d.Data.Spool(), nil, 0o600))
 	replay()
-	if len(s.told) != 2 {
-		t.Errorf("told %q of what happened twice", s.told)
-	}
+	equal(t, "told of what happened twice", len(s.told), 2)
 }
 
 // The alert says where the file is and what to do. If the alert can't be stored, the file waits in the spool.
@@ -158,13 +148,9 @@ func TestUnreadableSpoolFileIsToldOf(t *testing.T) {
 	spoolUp(t, d, stopOf("a", 1))
 	name := filepath.Join(d.Data.Spool(), "00000000000000000000-cut.json")
 	must(t, os.WriteFile(name, []byte(`{"key":`), 0o600))
-	if err := d.replaySpool(t.Context()); err == nil {
-		t.Error("replayed, and nobody was told")
-	}
+	wantErr(t, "replayed, and nobody was told", d.replaySpool(t.Context()))
 	s.fails = nil
-	if err := d.replaySpool(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, d.replaySpool(t.Context()))
 	place := filepath.Join(d.Data.Spool(), "bad", filepath.Base(name))
 	if len(s.told) != 1 || !strings.Contains(s.told[0], "hook_set_aside") || !strings.Contains(s.told[0], place) || !strings.Contains(s.told[0], "delete it") {
 		t.Errorf("told %q", s.told)

@@ -48,10 +48,8 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	h.t.Helper()
 	h.id++
 	h.at = h.at.Add(time.Minute)
-	body, err := json.Marshal(fields)
-	must(h.t, err)
-	p, err := hooks.Parse(name, body)
-	must(h.t, err)
+	body := value(json.Marshal(fields))(h.t)
+	p := value(hooks.Parse(name, body))(h.t)
 	step := hookStep{Facts: h.facts(), own: h.own, p: p, in: daemon.HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, tx: daemon.HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
 	out := step.decide()
 	if !out.Applied {
@@ -214,8 +212,7 @@ func TestPromptFromTheSpoolAfterItsEnd(t *testing.T) {
 		want     daemon.AgentState
 	}{{true, -time.Second, daemon.Idle}, {true, time.Second, daemon.Working}, {false, -time.Second, daemon.Working}} {
 		a := *hookedAgent(t).agent
-		p, err := hooks.Parse("UserPromptSubmit", []byte(`{"prompt":"build","prompt_id":"p"}`))
-		must(t, err)
+		p := value(hooks.Parse("UserPromptSubmit", []byte(`{"prompt":"build","prompt_id":"p"}`)))(t)
 		d := New(engine.Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		step := hookStep{Facts: *d.Facts(), p: p, in: daemon.HookInput{Key: "k", PID: 7, At: a.StateAt.Add(c.at), Replayed: c.replayed}, tx: daemon.HookTx{HookID: 9, Agent: &a}}
 		if out := step.decide(); !out.Applied || a.State != c.want || a.LastPrompt != 9 || a.TurnPromptID != "p" {

@@ -1,10 +1,10 @@
 package git
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -17,8 +17,7 @@ func TestBranchOfRemote(t *testing.T) {
 	first := origin.says("rev-parse", "HEAD")
 	for _, branch := range []string{"feature", "deep/one", "later"} {
 		origin.Git("switch", "-q", "-c", branch)
-		origin.Write("b.go", branch)
-		origin.Commit(time.Now())
+		origin.commits("b.go", branch)
 	}
 	origin.Git("switch", "-q", "main")
 	r := origin.at(realDir(t) + "/a clone")
@@ -33,11 +32,8 @@ func TestBranchOfRemote(t *testing.T) {
 	tree := r.at(path)
 	tree.wantTreeAt("feature", feature)
 	equal(t, "it follows", tree.says("rev-parse", "--abbrev-ref", "feature@{upstream}"), "origin/feature")
-	tree.Write("c.go", "1\n")
-	tree.Commit(time.Now())
-	if _, err := Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}); err != nil {
-		t.Error(err)
-	}
+	tree.commits("c.go", "1\n")
+	value(Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}))(t)
 	r.add("deep/one", path+"-add").wantTreeAt("deep/one", r.says("rev-parse", "origin/deep/one")) // a pipeline's
 
 	p, err = r.plan(worktree.Spec{Branch: "later", From: "main", Path: path + "-base"})
@@ -51,10 +47,7 @@ func TestBranchOfRemote(t *testing.T) {
 	r.Git("branch", "-D", "-r", "origin/feature")
 	r.Git("update-ref", "refs/remotes/origin/both", first)
 	r.Git("update-ref", "refs/remotes/fork/both", feature)
-	_, err = r.plan(worktree.Spec{Branch: "both", Path: path + "-both"})
-	if err == nil || !strings.Contains(err.Error(), "--base fork/both") || !strings.Contains(err.Error(), "origin/both") {
-		t.Errorf("two remotes: %v", err)
-	}
+	failed(r.plan(worktree.Spec{Branch: "both", Path: path + "-both"}))(t, "two remotes", "--base fork/both", "origin/both")
 	if _, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "both", path+"-both"); err == nil || !absent(path+"-both") || r.says("branch", "--list", "both") != "" {
 		t.Errorf("two remotes: %v", err)
 	}
@@ -114,9 +107,7 @@ func TestUndoneBranchOfRemote(t *testing.T) {
 	origin.Git("clone", "-q", origin.Dir, r.Dir)
 	before := filesBelow(t, r.Dir)
 	script := `case " $* " in *" reset "*) echo "fatal: no room" >&2; exit 1;; esac; exec "$git" "$@"`
-	if _, err := newTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "feature", path); err == nil {
-		t.Error("it was made")
-	}
+	failed(newTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "feature", path))(t, "it was made")
 	wantSame(t, "undone", r.Dir, before)
 }
 
@@ -131,9 +122,7 @@ func TestMapped(t *testing.T) {
 		{"^refs/heads/*", "refs/heads/main", ""},
 		{"refs/heads/main", "refs/heads/main", ""},
 	} {
-		if got := mapped(c[0], c[1]); got != c[2] {
-			t.Errorf("%s of %s is %q, want %q", c[1], c[0], got, c[2])
-		}
+		equal(t, fmt.Sprintf("%s of %s", c[1], c[0]), mapped(c[0], c[1]), c[2])
 	}
 }
 
@@ -143,8 +132,7 @@ func TestRepositoryMoved(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	r.make(worktree.Spec{Branch: "new", Path: path})
-	r.at(path).Write("one", "1\n")
-	r.at(path).Commit(time.Now())
+	r.at(path).commits("one", "1\n")
 	r.at(path).Write("late", "1\n")
 	old, moved := r.Dir, r.Dir+"-moved here"
 	must(t, os.Rename(old, moved))
@@ -158,18 +146,14 @@ func TestRepositoryMoved(t *testing.T) {
 	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
 		t.Errorf("merge, not repaired: %+v, %v", m, err)
 	}
-	if _, err := Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}); err == nil || !strings.Contains(err.Error(), "worktree repair") {
-		t.Errorf("push, not repaired: %v", err)
-	}
+	failed(Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}))(t, "push, not repaired", "worktree repair")
 	r = r.at(moved)
 	r.Git("worktree", "repair")
 	if l := newKeeper().Look(t.Context(), removal.Place); l.Problem != "" || l.Ahead != 1 {
 		t.Errorf("look: %+v", l)
 	}
 	r.at(path).Remove("late")
-	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}); err != nil || m.Where != moved {
-		t.Errorf("merge: %+v, %v", m, err)
-	}
+	equal(t, "merge", value(newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}))(t).Where, moved)
 	r.at(path).Write("late", "2\n")
 	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err != nil || !strings.Contains(kept, "(late)") {
 		t.Errorf("a pipeline's: %q, %v", kept, err)
@@ -182,13 +166,9 @@ func TestRepositoryMoved(t *testing.T) {
 	}
 	must(t, os.RemoveAll(old))
 	back := worktree.Spec{Dir: old, Branch: "new", Path: path, Kept: removal.Ref}
-	if _, err := newKeeper().Make(t.Context(), back); err == nil || !strings.Contains(err.Error(), "ln -s NEW "+old) {
-		t.Errorf("brought back: %v", err)
-	}
+	failed(newKeeper().Make(t.Context(), back))(t, "brought back", "ln -s NEW "+old)
 	must(t, os.Symlink(moved, old)) // as the sentence says
-	if _, err := newKeeper().Make(t.Context(), back); err != nil {
-		t.Error(err)
-	}
+	value(newKeeper().Make(t.Context(), back))(t)
 	r.at(path).holds("late", "2\n")
 	os.Remove(old)
 	r.at(path).Remove("late")

@@ -1,11 +1,11 @@
 package git
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -31,9 +31,7 @@ func TestComplaint(t *testing.T) {
 		{"fatal: \x1b[31mred\a\n", "fatal: [31mred"},
 		{"fatal: " + strings.Repeat("x", 2000), "fatal: " + strings.Repeat("x", maxComplaint-8) + "…"},
 	} {
-		if got := complaint(c[0], 3); got != c[1] {
-			t.Errorf("of %.200q: %.200q\nwant %.200q", c[0], got, c[1])
-		}
+		equal(t, fmt.Sprintf("of %.200q", c[0]), complaint(c[0], 3), c[1])
 	}
 }
 
@@ -43,8 +41,7 @@ func TestCauseIsQuoted(t *testing.T) {
 	r, path := newTreeRepo(t)
 	r.personal()
 	r.Write(".gitattributes", "*.bin filter=lfs\n")
-	r.Write("x.bin", "1\n")
-	r.Commit(time.Now())
+	r.commits("x.bin", "1\n")
 	home := t.TempDir()
 	must(t, os.WriteFile(home+"/.gitconfig", []byte("[filter \"lfs\"]\n\tprocess = git-lfs-that-is-missing filter-process\n\trequired = true\n"), 0o600))
 	_, err := newTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}).Add(t.Context(), r.Dir, "new", path)
@@ -53,8 +50,7 @@ func TestCauseIsQuoted(t *testing.T) {
 	}
 
 	r.make(worktree.Spec{Branch: "new", Path: path})
-	r.at(path).Write("one", "1\n")
-	r.at(path).Commit(time.Now())
+	r.at(path).commits("one", "1\n")
 	r.Write(".git/index.lock", "")
 	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "index.lock': File exists.") || strings.Contains(m.Refused, "manually") {
 		t.Errorf("a lock: %+v", m)

@@ -19,9 +19,7 @@ import (
 // began is the base that the daemon would record now.
 func (r repo) began(t *testing.T) worktree.Base {
 	t.Helper()
-	base, err := NewDiffer(cmdtest.GitTestEnv()).Begin(t.Context(), r.Dir, time.Now())
-	must(t, err)
-	return base
+	return value(NewDiffer(cmdtest.GitTestEnv()).Begin(t.Context(), r.Dir, time.Now()))(t)
 }
 
 func (r repo) differs(t *testing.T, q worktree.DiffQuery) worktree.Diff {
@@ -29,9 +27,7 @@ func (r repo) differs(t *testing.T, q worktree.DiffQuery) worktree.Diff {
 	if q.Dir == "" {
 		q.Dir = r.Dir
 	}
-	diff, err := NewDiffer(cmdtest.GitTestEnv()).Diff(t.Context(), q)
-	must(t, err)
-	return diff
+	return value(NewDiffer(cmdtest.GitTestEnv()).Diff(t.Context(), q))(t)
 }
 
 // told writes a diff in lines.
@@ -88,15 +84,13 @@ func TestDiffSinceTheBase(t *testing.T) {
 	r.Write("gone", "1\n")
 	r.Write("old name", "1\n2\n3\n4\n5\n6\n7\n8\n")
 	r.Write("bin", "a\x00b")
-	r.Write("dirty", "1\n")
-	r.Commit(time.Now())
+	r.commits("dirty", "1\n")
 	r.Write("dirty", "2\n")
 	base := r.began(t)
 	if len(base.Before) != 1 || base.Before[0] != "dirty" || base.Branch != r.says("symbolic-ref", "--short", "HEAD") || len(base.Commit) != 40 {
 		t.Errorf("the base: %+v", base)
 	}
-	r.Write("committed", "1\nII\n3\n")
-	r.Commit(time.Now())
+	r.commits("committed", "1\nII\n3\n")
 	r.Write("kept", "0\n2\n3\n4\n5\n6\n7\n8\n9\n")
 	r.Remove("gone")
 	r.Git("mv", "old name", "new name")
@@ -161,9 +155,7 @@ func TestDiffBases(t *testing.T) {
 	t.Parallel()
 	differ := NewDiffer(cmdtest.GitTestEnv())
 	empty := repoAt(t, t.TempDir())
-	if _, err := differ.Begin(t.Context(), empty.Dir, time.Now()); !errors.Is(err, worktree.ErrNone) {
-		t.Errorf("outside of a repository: %v", err)
-	}
+	failed(differ.Begin(t.Context(), empty.Dir, time.Now()))(t, "outside of a repository", worktree.ErrNone)
 	empty.Git("init", "-q", "-b", "main")
 	unborn := empty.began(t)
 	empty.Write("a", "1\n")
@@ -171,8 +163,7 @@ func TestDiffBases(t *testing.T) {
 	wantTold(t, told(empty.differs(t, worktree.DiffQuery{Base: unborn}), true), "added \"a\" +1 -0\n  @ 0 1\n  +1\n")
 
 	r := newRepo(t)
-	r.Write("a", "1\n")
-	r.Commit(time.Now())
+	r.commits("a", "1\n")
 	base := r.began(t)
 	r.Write("a", "2\n")
 	r.Git("commit", "-qa", "--amend", "-m", "rewritten")
@@ -185,9 +176,7 @@ func TestDiffBases(t *testing.T) {
 	r.Git("gc", "-q", "--prune=now")
 	for _, commit := range []string{base.Commit, "HEAD", "--output=x"} {
 		base.Commit = commit
-		if _, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}); !errors.Is(err, worktree.ErrBaseGone) {
-			t.Errorf("base %s: %v", commit, err)
-		}
+		failed(differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}))(t, "base "+commit, worktree.ErrBaseGone)
 	}
 
 	elsewhere := t.TempDir()
@@ -204,8 +193,7 @@ func TestDiffBases(t *testing.T) {
 func TestDiffIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	r.Write("long", "1\n")
-	r.Commit(time.Now())
+	r.commits("long", "1\n")
 	base := r.began(t)
 	r.Write("long", strings.Repeat("a line\n", worktree.MaxFileLines+50))
 	r.Write("wide", strings.Repeat("é", worktree.MaxLine))
@@ -241,8 +229,7 @@ func TestLooksRunNothing(t *testing.T) {
 		return path
 	}
 	sub := newRepo(t)
-	sub.Write("a", "1\n")
-	sub.Commit(time.Now())
+	sub.commits("a", "1\n")
 	r.Git("-c", "protocol.file.allow=always", "submodule", "add", "-q", sub.Dir, "sub")
 	r.Write(".gitattributes", "*.c filter=evil diff=evil\n*.p filter=process\n*.i filter=included\n*.u filter=users diff=users\n*.w filter=own\n")
 	names := []string{"a.c", "a.p", "a.i", "a.u", "a.w"}
@@ -289,24 +276,19 @@ func TestLooksRunNothing(t *testing.T) {
 	r.Write("x.swp", "the user ignores it\n")
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_EXTERNAL_DIFF=" + script("environment"), "GIT_PAGER=" + script("environment")}
 	differ := NewDiffer(env)
-	d, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base})
-	must(t, err)
+	d := value(differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}))(t)
 	want := "modified \"a.c\" +2 -1\n"
 	for _, name := range []string{"a.i", "a.p", "a.u", "a.w"} {
 		want += "modified \"" + name + "\" +1 -0\n"
 	}
 	want += "untracked \"hooks/.keep\" +0 -0\nuntracked \"hooks/post-index-change\" +2 -0\nuntracked \"hooks/pre-commit\" +2 -0\nuntracked \"hooks/reference-transaction\" +2 -0\nuntracked \"included.conf\" +2 -0\n"
 	wantTold(t, told(d, false), want)
-	if _, err := differ.Begin(t.Context(), r.Dir, time.Now()); err != nil {
-		t.Error(err)
-	}
+	value(differ.Begin(t.Context(), r.Dir, time.Now()))(t)
 
 	// A blob that the repository does not have would be fetched, by a command that it names.
 	blob := filepath.Join(r.Dir, ".git/objects", missing[:2], missing[2:])
 	must(t, os.Rename(blob, blob+"-away"))
-	if _, err := differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}); err == nil {
-		t.Error("a blob is missing, and the diff does not say so")
-	}
+	failed(differ.Diff(t.Context(), worktree.DiffQuery{Dir: r.Dir, Base: base}))(t, "a blob is missing, and the diff does not say so")
 	equal(t, "git ran programs of the repository's choice", r.at(ran).names(), "")
 
 	// The traps work: git alone falls into them.
@@ -320,9 +302,5 @@ func TestLooksRunNothing(t *testing.T) {
 		_ = os.Rename(blob+"-away", blob)
 	}
 	got := r.at(ran).names()
-	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "filter-process", "filter-own", "users-filter", "ssh", "textconv", "diff-external", "gpg"} {
-		if !strings.Contains(got, name) {
-			t.Errorf("the trap %s would not have been seen, only %s", name, got)
-		}
-	}
+	holds(t, "traps that would have been seen", got, "fsmonitor", "diff-command", "filter-clean", "filter-included", "filter-process", "filter-own", "users-filter", "ssh", "textconv", "diff-external", "gpg")
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
@@ -69,8 +68,7 @@ func TestTreesKilled(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	r.Write(".gitattributes", "z filter=slow\n")
-	r.Write("z", "last\n")
-	r.Commit(time.Now())
+	r.commits("z", "last\n")
 	home := t.TempDir()
 	must(t, syscall.Mkfifo(home+"/fifo", 0o600))
 	config := func(smudge string) {
@@ -88,8 +86,7 @@ func TestTreesKilled(t *testing.T) {
 	}()
 	line, err := os.ReadFile(home + "/fifo") // waits for the filter
 	must(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(line)))
-	must(t, err)
+	pid := value(strconv.Atoi(strings.TrimSpace(string(line))))(t)
 	group, err := syscall.Getpgid(pid)
 	if err != nil || group == syscall.Getpgrp() {
 		t.Fatalf("the filter is not in a group of git's: %d, %v", group, err)
@@ -99,9 +96,7 @@ func TestTreesKilled(t *testing.T) {
 	if err := <-done; !errors.Is(err, killed) {
 		t.Errorf("killed: %v", err)
 	}
-	if _, err := os.Stat(r.Dir + "/.git/worktrees/1/index.lock"); err != nil {
-		t.Errorf("git was not killed in the middle: %v", err)
-	}
+	value(os.Stat(r.Dir + "/.git/worktrees/1/index.lock"))(t)
 
 	// A filter that fails is no half-made tree, whose branch nobody could use.
 	config("false")
@@ -115,9 +110,7 @@ func TestTreesKilled(t *testing.T) {
 	}
 
 	config("tr a-z A-Z")
-	if _, err := trees.Add(t.Context(), r.Dir, "new", path); err != nil {
-		t.Fatal(err)
-	}
+	value(trees.Add(t.Context(), r.Dir, "new", path))(t)
 	r.at(path).holds("z", "LAST\n") // which the user's filter has made
 }
 
@@ -152,8 +145,7 @@ func TestTreesAtOnce(t *testing.T) {
 // TestBranchNames: what the daemon takes for the name of a branch is what git takes for one.
 func TestBranchNames(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../../daemon/worktree/testdata/branches.txt")
-	must(t, err)
+	b := value(os.ReadFile("../../../daemon/worktree/testdata/branches.txt"))(t)
 	r := newRepo(t)
 	for line := range strings.Lines(string(b)) {
 		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -26,18 +26,15 @@ var heldBranch = fixture{make: func(t testing.TB, root string) {
 	r.personal()
 	r.Git("switch", "-q", "-c", "side")
 	for _, text := range []string{"side 1\n", "side 2\n"} {
-		r.Write("a.go", text)
-		r.Commit(time.Now())
+		r.commits("a.go", text)
 	}
 	r.Git("switch", "-q", "main")
 	for _, text := range []string{"1\n", "2\n"} {
-		r.Write("a.go", text)
-		r.Commit(time.Now())
+		r.commits("a.go", text)
 	}
 	r.make(worktree.Spec{Branch: "new", Path: root + "/trees/1", From: "main"})
 	tree := repoAt(t, root+"/trees/1")
-	tree.Write("new", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("new", "1\n")
 }}
 
 // TestHeldBranch: a branch that something stopped moves when it goes on is not moved, not deleted and not checked out a second time, in
@@ -85,20 +82,14 @@ func TestHeldBranch(t *testing.T) {
 				t.Errorf("merge: %+v\nwant %s … %s", m, want, c.inTrees)
 			}
 			wantSame(t, "merge", at.Dir, before)
-			if _, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "main", path+"-2"); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("add: %v", err)
-			}
+			failed(newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "main", path+"-2"))(t, "add", want)
 			if c.finish == nil {
 				return
 			}
-			if _, err := r.plan(worktree.Spec{Branch: "main", Path: path + "-2"}); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("plan: %v", err)
-			}
+			failed(r.plan(worktree.Spec{Branch: "main", Path: path + "-2"}))(t, "plan", want)
 			at.Git(append([]string{"-c", "core.editor=true"}, c.finish...)...)
 			at.Git("reset", "-q", "--hard")
-			if m := r.merge(path, "main"); m.Refused != "" {
-				t.Errorf("afterwards: %+v", m)
-			}
+			equal(t, "afterwards", r.merge(path, "main").Refused, "")
 		})
 	}
 }
@@ -108,8 +99,7 @@ func TestHeldBranchStays(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	r.make(worktree.Spec{Branch: "new", Path: path})
-	r.at(path).Write("one", "1\n")
-	r.at(path).Commit(time.Now())
+	r.at(path).commits("one", "1\n")
 	r.at(path).Git("switch", "-q", "--detach")
 	r.Git("switch", "-q", "new")
 	r.tries("rebase", "-i", "HEAD~1")
@@ -130,16 +120,13 @@ func TestHeldByBare(t *testing.T) {
 	bare.Git("worktree", "add", "-q", bare.Dir+"-side", "-b", "side")
 	side := r.at(bare.Dir + "-side")
 	side.make(worktree.Spec{Branch: "new", Path: path})
-	side.at(path).Write("one", "1\n")
-	side.at(path).Commit(time.Now())
+	side.at(path).commits("one", "1\n")
 	for _, into := range []string{"main", "side"} {
 		if m := side.merge(path, into); m.Refused != "" || side.says("rev-parse", into) != side.says("rev-parse", "new") {
 			t.Errorf("%s: %+v", into, m)
 		}
 	}
-	if _, err := os.Stat(side.Dir + "/one"); err != nil {
-		t.Error(err)
-	}
+	value(os.Stat(side.Dir + "/one"))(t)
 
 	// A repository whose .git is elsewhere says nowhere where its files are; the row of the tree does.
 	apart := r.at(realDir(t) + "/files")
@@ -159,8 +146,7 @@ func TestHeldByBare(t *testing.T) {
 // feed runs a command of git that reads a file.
 func (r repo) feed(file string, args ...string) {
 	r.T.Helper()
-	in, err := os.Open(file)
-	must(r.T, err)
+	in := value(os.Open(file))(r.T)
 	defer in.Close()
 	cmd := exec.CommandContext(r.T.Context(), "git", args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, cmdtest.GitTestEnv(), in

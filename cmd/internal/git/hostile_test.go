@@ -45,13 +45,10 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 	writeScript(t, program, "#!/bin/sh\ntouch '"+ran+"'\ncat\n")
 	wantQuiet := func(when string) {
 		t.Helper()
-		if err := os.Remove(ran); err == nil {
-			t.Errorf("%s: git ran a program of the tree's", when)
-		}
+		wantErr(t, when+": git ran a program of the tree's", os.Remove(ran))
 	}
 	r.Write(".gitattributes", "*.c filter=late\n")
-	r.Write("a.c", "1\n")
-	r.Commit(time.Now())
+	r.commits("a.c", "1\n")
 	for _, command := range []string{"status", "diff", "log", "ls-files"} {
 		r.Write("a.c", command)
 		w, err := Ask(changing(t, r, command, "filter.late.clean", program))(t.Context(), worktree.Query{Dir: r.Dir, Since: time.Unix(1, 0), Names: []string{"none"}})
@@ -88,12 +85,9 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 			}
 		}()
 		r.Write("a.c", fmt.Sprint("changed ", innocent))
-		if _, err := Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: r.Dir}); err != nil {
-			t.Errorf("an include that is a pipe: %v", err)
-		}
+		value(Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: r.Dir}))(t)
 		close(done)
-		end, err := os.OpenFile(include, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		must(t, err)
+		end := value(os.OpenFile(include, os.O_RDONLY|syscall.O_NONBLOCK, 0))(t)
 		<-wrote
 		end.Close()
 		wantQuiet(fmt.Sprintf("an include that changes after %d reads", innocent))
@@ -105,19 +99,12 @@ func TestTreesChangeUnderway(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	ran := filepath.Join(t.TempDir(), "ran")
-	r.Write(".gitattributes", "*.go filter=late\n")
-	r.Commit(time.Now())
+	r.commits(".gitattributes", "*.go filter=late\n")
 	program := "touch '" + ran + "'; cat"
-	if _, err := newTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.Dir, "new", path); err != nil {
-		t.Fatal(err)
-	}
+	value(newTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.Dir, "new", path))(t)
 	must(t, os.Chtimes(path+"/a.go", time.Now(), time.Unix(1, 0))) // so that git looks into it
-	if kept, err := newTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
-		t.Errorf("removing it: %q, %v", kept, err)
-	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("git ran a program of the tree's")
-	}
+	equal(t, "removing it", value(newTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.Dir, path))(t), "")
+	failed(os.Stat(ran))(t, "git ran a program of the tree's")
 	equal(t, "the configuration was not changed under way", r.says("config", "filter.late.smudge")+r.says("config", "filter.late.clean"), program+program)
 }
 
@@ -130,11 +117,9 @@ func TestShieldKeepsSettings(t *testing.T) {
 		"core.autocrlf": "input", "core.excludesFile": `/a "b" \c	d#;`, "remote.origin.url": "https://example.org/a.git",
 		"remote.evil.url": "ext::touch ran", "core.sshCommand": "touch ran", "lfs.customtransfer.evil.path": "ran", "credential.helper": "!touch ran",
 	})
-	s, err := git{env: gitEnv(cmdtest.GitTestEnv()), dir: r.Dir}.shielded(t.Context())
-	must(t, err)
+	s := value(git{env: gitEnv(cmdtest.GitTestEnv()), dir: r.Dir}.shielded(t.Context()))(t)
 	defer s.close()
-	got, err := s.output(t.Context(), "config", "--list", "--local")
-	must(t, err)
+	got := value(s.output(t.Context(), "config", "--list", "--local"))(t)
 	want := "core.bare=false\ncore.filemode=true\ncore.autocrlf=input\ncore.excludesfile=/a \"b\" \\c\td#;\nremote.origin.url=https://example.org/a.git\n"
 	lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n")
 	slices.Sort(lines)
@@ -142,9 +127,7 @@ func TestShieldKeepsSettings(t *testing.T) {
 	slices.Sort(wants)
 	equal(t, "settings", lines, wants)
 	s.close()
-	if _, err := os.Stat(s.folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the shield is left: %v", err)
-	}
+	failed(os.Stat(s.folder))(t, "the shield is left", os.ErrNotExist)
 }
 
 // TestWorktreeFiltersOfTheUser: what the user has configured, as for git-lfs, goes on working: else
@@ -155,8 +138,7 @@ func TestWorktreeFiltersOfTheUser(t *testing.T) {
 	home := t.TempDir()
 	must(t, os.WriteFile(home+"/.gitconfig", []byte("[filter \"upper\"]\n\tclean = tr a-z A-Z\n"), 0o600))
 	r.Write(".gitattributes", "*.c filter=upper\n")
-	r.Write("a.c", "TEXT\n")
-	r.Commit(time.Now())
+	r.commits("a.c", "TEXT\n")
 	r.Write("a.c", "text\n")
 	w, err := Ask([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), worktree.Query{Dir: r.Dir})
 	if err != nil || len(w.Changed) > 0 {
@@ -186,8 +168,7 @@ func gitThat(t *testing.T, script string) []string {
 func TestWorktreeFailures(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	r.Write("a", "1\n")
-	r.Commit(time.Now())
+	r.commits("a", "1\n")
 	r.Write("b", "1\n")
 	for name, tt := range map[string]struct{ script, want string }{
 		"another user's": {
@@ -225,7 +206,5 @@ func TestWorktreeFailures(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("out of time")
 	cancel(why)
-	if _, err := Ask(cmdtest.GitTestEnv())(ctx, worktree.Query{Dir: r.Dir}); !errors.Is(err, why) {
-		t.Errorf("ended: %v", err)
-	}
+	failed(Ask(cmdtest.GitTestEnv())(ctx, worktree.Query{Dir: r.Dir}))(t, "ended", why)
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,9 +30,7 @@ func (r repo) plan(s worktree.Spec) (worktree.Plan, error) {
 func (r repo) make(s worktree.Spec) worktree.Made {
 	r.T.Helper()
 	s.Dir = r.Dir
-	m, err := newKeeper().Make(r.T.Context(), s)
-	must(r.T, err)
-	return m
+	return value(newKeeper().Make(r.T.Context(), s))(r.T)
 }
 
 func TestPlan(t *testing.T) {
@@ -43,9 +42,8 @@ func TestPlan(t *testing.T) {
 	r.Write("a.go", "changed\n")
 	p, err := r.at(r.Dir + "/sub").plan(worktree.Spec{Branch: "new", Path: path})
 	want := worktree.Plan{Repository: r.Dir, Workdir: path + "/sub", NewBranch: true, Base: "main", BaseCommit: head, Uncommitted: 1}
-	if err != nil || p != want {
-		t.Errorf("a new branch: %+v, %v; want %+v", p, err, want)
-	}
+	must(t, err)
+	equal(t, "a new branch", p, want)
 	if p, err = r.plan(worktree.Spec{Branch: "old", Path: path}); err != nil || p.NewBranch || p.Base != "main" || p.BaseCommit != head {
 		t.Errorf("an old branch: %+v, %v", p, err)
 	}
@@ -65,13 +63,9 @@ func TestPlan(t *testing.T) {
 		{"old/below", "", "there is a branch whose name begins like old/below or is the beginning of it"},
 		{"deep", "", "there is a branch whose name begins like deep or is the beginning of it"},
 	} {
-		if _, err := r.plan(worktree.Spec{Branch: c.branch, From: c.from, Path: path}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s from %q: %v, want %q", c.branch, c.from, err, c.want)
-		}
+		failed(r.plan(worktree.Spec{Branch: c.branch, From: c.from, Path: path}))(t, fmt.Sprintf("%s from %q", c.branch, c.from), c.want)
 	}
-	if _, err := repoAt(t, realDir(t)).plan(worktree.Spec{Branch: "new", Path: path}); err == nil || !strings.Contains(err.Error(), "is in no git work tree") {
-		t.Errorf("outside a repository: %v", err)
-	}
+	failed(repoAt(t, realDir(t)).plan(worktree.Spec{Branch: "new", Path: path}))(t, "outside a repository", "is in no git work tree")
 }
 
 // TestIncludedFilesAreCopied: those that .worktreeinclude names and that are not tracked, and nothing through a link.
@@ -84,8 +78,7 @@ func TestIncludedFilesAreCopied(t *testing.T) {
 	r.Write(worktree.IncludeFile, "/.env\nnode_modules/\nnotes.txt\na.go\nlink\nbranch.txt\n")
 	r.Commit(time.Now())
 	r.Git("checkout", "-q", "-b", "other")
-	r.Write("branch.txt", "of the branch\n")
-	r.Commit(time.Now())
+	r.commits("branch.txt", "of the branch\n")
 	r.Git("checkout", "-q", "main")
 	r.Write(".env", "TOKEN=1\n")
 	r.Write("branch.txt", "untracked here\n")
@@ -106,12 +99,8 @@ func TestIncludedFilesAreCopied(t *testing.T) {
 		for name, want := range map[string]string{".env": "TOKEN=1\n", "node_modules/x/index.js": "x\n", "notes.txt": "mine\n", "a.go": "package a\n", "branch.txt": "of the branch\n"} {
 			tree.holds(name, want)
 		}
-		if _, err := os.Lstat(filepath.Join(path, "build")); err == nil {
-			t.Error("build was copied, too")
-		}
-		if to, err := os.Readlink(filepath.Join(path, "link")); err != nil || to != filepath.Dir(secret) {
-			t.Errorf("the link is %q, %v", to, err)
-		}
+		failed(os.Lstat(filepath.Join(path, "build")))(t, "build was copied, too")
+		equal(t, "the link is", value(os.Readlink(filepath.Join(path, "link")))(t), filepath.Dir(secret))
 		must(t, os.WriteFile(filepath.Join(path, ".env"), []byte("half"), 0o600))
 	}
 }
@@ -132,13 +121,11 @@ func TestLook(t *testing.T) {
 		t.Errorf("a new tree: %+v", l)
 	}
 	tree := r.at(path)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	tree.Write("two", "2\n")
 	tree.Write("x.log", "2\n")
 	tree.Write(".env", "2\n")
-	r.Write("main", "1\n")
-	r.Commit(time.Now())
+	r.commits("main", "1\n")
 	r.Git("branch", "copy", "new")
 	l := r.look(path, m.Copied)
 	if l.Ahead != 1 || l.Behind != 1 || l.Alone != 0 || strings.Join(l.Uncommitted, " ") != "two" || strings.Join(l.Ignored, " ") != ".env x.log" {
@@ -153,9 +140,7 @@ func TestLook(t *testing.T) {
 
 func (r repo) merge(path, into string) worktree.Merged {
 	r.T.Helper()
-	m, err := newKeeper().Merge(r.T.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: into})
-	must(r.T, err)
-	return m
+	return value(newKeeper().Merge(r.T.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: into}))(r.T)
 }
 
 // TestMerge: fast-forwards and merges, into branches that are checked out and that are not. What is refused changes nothing.
@@ -165,8 +150,7 @@ func TestMerge(t *testing.T) {
 	r.personal()
 	r.make(worktree.Spec{Branch: "new", Path: path})
 	tree := r.at(path)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	tree.Write("more", "1\n")
 	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "1 file not committed (more)") {
 		t.Errorf("with an uncommitted file: %+v", m)
@@ -189,23 +173,17 @@ func TestMerge(t *testing.T) {
 	}
 	r.Git("checkout", "-q", "a.go")
 
-	r.Write("other", "1\n")
-	r.Commit(time.Now())
+	r.commits("other", "1\n")
 	r.Git("checkout", "-q", "--detach")
-	tree.Write("two", "2\n")
-	tree.Commit(time.Now())
+	tree.commits("two", "2\n")
 	m := r.merge(path, "main")
 	if m.Refused != "" || m.FastForward || m.Where != "" {
 		t.Errorf("a merge into a branch that is not checked out: %+v", m)
 	}
-	if got := r.says("log", "-1", "--format=%an %ae %s %p", "main"); got != "Ada ada@example.org Merge branch 'new' into main "+r.says("log", "-1", "--format=%p", m.Commit) {
-		t.Errorf("the merge is %q", got)
-	}
+	equal(t, "the merge", r.says("log", "-1", "--format=%an %ae %s %p", "main"), "Ada ada@example.org Merge branch 'new' into main "+r.says("log", "-1", "--format=%p", m.Commit))
 	r.Git("checkout", "-q", "main")
-	r.Write("two", "3\n")
-	r.Commit(time.Now())
-	tree.Write("two", "4\n")
-	tree.Commit(time.Now())
+	r.commits("two", "3\n")
+	tree.commits("two", "4\n")
 	before := r.says("for-each-ref")
 	m = r.merge(path, "main")
 	if !strings.Contains(m.Refused, "both sides have changed 1 file (two)") || strings.Join(m.Conflicts, " ") != "two" {
@@ -228,11 +206,9 @@ func TestMergeOfTheCommitThatWasAsked(t *testing.T) {
 	r.personal()
 	r.make(worktree.Spec{Branch: "new", Path: path})
 	tree := r.at(path)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	in := worktree.Merging{Place: worktree.Place{Path: path}, Into: "main", Commit: tree.says("rev-parse", "HEAD")}
-	tree.Write("two", "2\n")
-	tree.Commit(time.Now())
+	tree.commits("two", "2\n")
 	before := r.says("rev-parse", "main")
 	m, err := newKeeper().Merge(t.Context(), in)
 	if err != nil || !strings.Contains(m.Refused, "has moved since the merge was asked for") || r.says("rev-parse", "main") != before {
@@ -252,9 +228,7 @@ func (r repo) putAway(path, branch string, change func(*worktree.Removal)) workt
 	if change != nil {
 		change(&in)
 	}
-	out, err := newKeeper().Remove(r.T.Context(), in)
-	must(r.T, err)
-	return out
+	return value(newKeeper().Remove(r.T.Context(), in))(r.T)
 }
 
 // TestRemovedTreeComesBack: nothing is removed that is nowhere else. With force all of it is kept, and comes back as it was.
@@ -265,19 +239,14 @@ func TestRemovedTreeComesBack(t *testing.T) {
 	r.Write("y.log", "copied\n")
 	made := r.make(worktree.Spec{Branch: "new", Path: path})
 	tree := r.at(path)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	tip := tree.says("rev-parse", "HEAD")
-	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }); out.Kept != "it holds 1 commit that no other branch and no remote has" {
-		t.Errorf("with a lone commit: %+v", out)
-	}
+	equal(t, "with a lone commit", r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }).Kept, "it holds 1 commit that no other branch and no remote has")
 	tree.Write("a.go", "changed\n")
 	tree.Write("new", "untracked\n")
 	tree.Write("x.log", "ignored\n")
 	r.Git("branch", "copy", "new")
-	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }); out.Kept != "it holds 2 files not committed (a.go, new), and 1 ignored file or folder (x.log)" {
-		t.Errorf("with files: %+v", out)
-	}
+	equal(t, "with files", r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }).Kept, "it holds 2 files not committed (a.go, new), and 1 ignored file or folder (x.log)")
 	r.Git("branch", "-D", "copy")
 	force := func(in *worktree.Removal) { in.Force, in.Copied = true, made.Copied }
 	if out := r.putAway(path, "new", force); out.Kept != "" || !out.Ref || !out.BranchDeleted || len(out.NotKept) > 0 {
@@ -300,9 +269,7 @@ func TestRemovedTreeComesBack(t *testing.T) {
 	}
 	r.Git("worktree", "remove", "--force", path)
 	r.Git("branch", "-f", "new", "main")
-	if _, err := newKeeper().Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path, Kept: "refs/understudy/removed/1"}); err == nil || !strings.Contains(err.Error(), "has moved since") {
-		t.Errorf("on a branch that has moved: %v", err)
-	}
+	failed(newKeeper().Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path, Kept: "refs/understudy/removed/1"}))(t, "on a branch that has moved", "has moved since")
 }
 
 // TestRemovedCleanTreeLeavesNothing: the branch goes if all of its commits are elsewhere, and stays if it was there before the tree.
@@ -315,8 +282,7 @@ func TestRemovedCleanTree(t *testing.T) {
 	}
 	r.make(worktree.Spec{Branch: "stays", Path: path})
 	tree := r.at(path)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	if out := r.putAway(path, "stays", func(in *worktree.Removal) { in.DeleteBranch = false }); out.Kept != "" || out.BranchDeleted || r.says("rev-parse", "stays") == r.says("rev-parse", "main") {
 		t.Errorf("%+v", out)
 	}
@@ -324,8 +290,7 @@ func TestRemovedCleanTree(t *testing.T) {
 	inner := r.at(path + "/inner")
 	must(t, os.Mkdir(inner.Dir, 0o700))
 	inner.Git("init", "-q")
-	inner.Write("x", "x\n")
-	inner.Commit(time.Now())
+	inner.commits("x", "x\n")
 	if out := r.putAway(path, "module", func(in *worktree.Removal) { in.Force = true }); !strings.Contains(out.Kept, "it holds another git repository (inner/)") {
 		t.Errorf("with a repository in it: %+v", out)
 	}
@@ -344,8 +309,7 @@ func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
 	r, path := newTreeRepo(t)
 	r.personal()
 	r.Write(".worktreeinclude", "*.log\n")
-	r.Write(".gitattributes", "* filter=bad diff=bad merge=bad\n")
-	r.Commit(time.Now())
+	r.commits(".gitattributes", "* filter=bad diff=bad merge=bad\n")
 	r.Write("x.log", "1\n")
 	traces := filepath.Join(realDir(t), "traces")
 	program := filepath.Join(realDir(t), "program")
@@ -379,9 +343,7 @@ func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
 		in.T.Helper()
 		in.Git(append([]string{"-c", "filter.bad.required=false", "-c", "filter.bad.process=", "-c", "filter.bad.clean=", "-c", "filter.bad.smudge=", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "merge.bad.driver=true"}, args...)...)
 	}
-	if _, err := r.plan(worktree.Spec{Branch: "new", Path: path}); err != nil {
-		t.Fatal(err)
-	}
+	value(r.plan(worktree.Spec{Branch: "new", Path: path}))(t)
 	ran("plan")
 	made := r.make(worktree.Spec{Branch: "new", Path: path})
 	ran("make")

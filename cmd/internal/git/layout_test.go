@@ -85,9 +85,7 @@ func TestMisplacedSettings(t *testing.T) {
 			if r != sub {
 				said = "is a bare git repository"
 			}
-			if err == nil || !strings.Contains(err.Error(), said) {
-				t.Errorf("%s: %v", name, err)
-			}
+			wantErr(t, name, err, said)
 		}
 		wantSame(t, name, common, before)
 		if !absent(path) {
@@ -120,8 +118,7 @@ func TestTreesOfSubmodules(t *testing.T) {
 	wantSame(t, "made", common, before, registered...)
 	tree := deep.at(m.Workdir)
 	tree.wantTree("new", deep.says("rev-parse", "HEAD"), path)
-	tree.Write("more", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("more", "1\n")
 
 	deep.Git("config", "extensions.worktreeConfig", "true") // from now on git takes common for the tree
 	before = filesBelow(t, common)
@@ -136,9 +133,7 @@ func TestTreesOfSubmodules(t *testing.T) {
 			t.Errorf("merge into %s: %+v", into, m)
 		}
 	}
-	if _, err := os.Lstat(deep.Dir + "/more"); err != nil {
-		t.Error("the files of the branch that is checked out in the submodule are not up to date:", err)
-	}
+	value(os.Lstat(deep.Dir + "/more"))(t)
 	os.Remove(deep.Dir + "/more")
 	tree.Write("late", "1\n")
 	removal := worktree.Removal{Place: place, Dir: deep.Dir, Branch: "new", Ref: "refs/understudy/removed/7"}
@@ -189,13 +184,8 @@ func TestOddRepositories(t *testing.T) {
 	other := r.at(realDir(t))
 	other.Write("mine", "1\n")
 	r.Git("config", "core.worktree", other.Dir)
-	_, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "new", path)
-	if err == nil || !strings.Contains(err.Error(), "says that its work tree is "+other.Dir+": see core.worktree") {
-		t.Errorf("core.worktree: %v", err)
-	}
-	if _, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), other.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "is in no git work tree") {
-		t.Errorf("core.worktree leads there: %v", err)
-	}
+	failed(newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "new", path))(t, "core.worktree", "says that its work tree is "+other.Dir+": see core.worktree")
+	failed(newTrees(cmdtest.GitTestEnv()).Add(t.Context(), other.Dir, "new", path))(t, "core.worktree leads there", "is in no git work tree")
 	if got := other.names(); got != "mine" || !absent(path) {
 		t.Errorf("there is %s now", got)
 	}
@@ -204,8 +194,7 @@ func TestOddRepositories(t *testing.T) {
 	// A setting that comes later does not turn a merge elsewhere.
 	r.make(worktree.Spec{Branch: "new", Path: path})
 	tree := r.at(path)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	r.Git("config", "core.worktree", other.Dir)
 	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "see core.worktree") {
 		t.Errorf("merged elsewhere: %+v", m)
@@ -251,23 +240,17 @@ func TestNoHookRuns(t *testing.T) {
 	}
 
 	k := NewKeeper(env)
-	if _, err := k.Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path}); err != nil {
-		t.Fatal(err)
-	}
+	value(k.Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path}))(t)
 	r.at(path).Write("one", "1\n")
 	r.at(path).Git("-c", "core.hooksPath=/dev/null", "add", "-A")
 	r.at(path).Git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "one")
 	place := worktree.Place{Path: path, Base: "main"}
-	if m, err := k.Merge(t.Context(), worktree.Merging{Place: place, Dir: r.Dir, Into: "main"}); err != nil || m.Refused != "" {
-		t.Errorf("merge: %+v, %v", m, err)
-	}
+	equal(t, "merge", value(k.Merge(t.Context(), worktree.Merging{Place: place, Dir: r.Dir, Into: "main"}))(t).Refused, "")
 	said := ""
 	if _, err := Push(t.Context(), Pushing{Path: path, Environ: env, Stderr: io.Discard}, func(p Pushed) { said = p.Note }); err != nil || !strings.Contains(said, "core.hooksPath") {
 		t.Errorf("push: %v; it says %q", err, said)
 	}
-	if out, err := k.Remove(t.Context(), worktree.Removal{Place: place, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/7"}); err != nil || out.Kept != "" {
-		t.Errorf("remove: %+v, %v", out, err)
-	}
+	equal(t, "remove", value(k.Remove(t.Context(), worktree.Removal{Place: place, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/7"}))(t).Kept, "")
 	if got := readDir(t, ran); len(got) > 0 {
 		t.Errorf("these hooks ran: %q", got)
 	}
@@ -301,8 +284,7 @@ func TestOddOrigins(t *testing.T) {
 	for name, prepare := range map[string]func(r repo) repo{
 		"sha256": func(r repo) repo {
 			r.Git("init", "-q", "-b", "main", "--object-format=sha256")
-			r.Write("a.go", "1\n")
-			r.Commit(time.Now())
+			r.commits("a.go", "1\n")
 			return r
 		},
 		"a repository in a repository": func(r repo) repo {
@@ -343,9 +325,7 @@ func TestOddOrigins(t *testing.T) {
 	unborn := origin.at(dir + "/unborn")
 	origin.Git("init", "-q", "-b", "main", unborn.Dir)
 	unborn.Git("remote", "add", "-f", "origin", origin.Dir)
-	if _, err := unborn.plan(worktree.Spec{Branch: "new", Path: path + "-u"}); err == nil || !strings.Contains(err.Error(), "has no commit for a branch to begin at") {
-		t.Errorf("unborn: %v", err)
-	}
+	failed(unborn.plan(worktree.Spec{Branch: "new", Path: path + "-u"}))(t, "unborn", "has no commit for a branch to begin at")
 	p, err := unborn.plan(worktree.Spec{Branch: "main", Path: path + "-u"})
 	if err == nil { // the person's HEAD is on main, which is not there yet
 		_, err = newKeeper().Make(t.Context(), worktree.Spec{Dir: unborn.Dir, Branch: "main", From: p.BaseCommit, Path: path + "-u"})

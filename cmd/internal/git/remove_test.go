@@ -48,8 +48,7 @@ func TestTreesKeep(t *testing.T) {
 		"a commit of no branch": {func(r repo) {
 			r.Git("checkout", "-q", "--detach")
 			for _, text := range []string{"1", "2"} {
-				r.Write("a.go", text)
-				r.Commit(time.Now())
+				r.commits("a.go", text)
 			}
 		}, "it holds 2 commits that no other branch and no remote has"},
 		"without its index, of files that were committed": {loseIndex, lostTrack},
@@ -74,9 +73,7 @@ func TestTreesKeep(t *testing.T) {
 			if want := strings.ReplaceAll(tt.want, "TOP", r.Dir); kept != want || err != nil {
 				t.Errorf("kept: %s, %v\nwant  %s", kept, err, want)
 			}
-			if after := r.at(path).names(); after != before {
-				t.Errorf("it holds %q, and held %q", after, before)
-			}
+			equal(t, "it holds", r.at(path).names(), before)
 		})
 	}
 }
@@ -91,11 +88,9 @@ func loseIndex(r repo) {
 // side makes a commit on the tree's branch and one beside it.
 func side(r repo) {
 	r.Git("branch", "side")
-	r.Write("mine", "")
-	r.Commit(time.Now())
+	r.commits("mine", "")
 	r.Git("checkout", "-q", "side")
-	r.Write("its", "")
-	r.Commit(time.Now())
+	r.commits("its", "")
 	r.Git("checkout", "-q", "new")
 }
 
@@ -123,9 +118,7 @@ func TestTreesRemove(t *testing.T) {
 	gone := func(when string) {
 		t.Helper()
 		for range 2 { // a step may run twice
-			if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
-				t.Errorf("%s: kept %q, %v", when, kept, err)
-			}
+			equal(t, when+": kept", value(trees.Remove(t.Context(), r.Dir, path))(t), "")
 		}
 		if got := r.at(filepath.Dir(path)).names(); got != "" || strings.Contains(r.says("worktree", "list"), path+" ") {
 			t.Errorf("%s: left over %q\n%s", when, got, r.says("worktree", "list"))
@@ -133,8 +126,7 @@ func TestTreesRemove(t *testing.T) {
 	}
 
 	tree := r.add("new", path)
-	tree.Write("a.go", "package committed\n")
-	tree.Commit(time.Now())
+	tree.commits("a.go", "package committed\n")
 	work := tree.says("rev-parse", "HEAD")
 	gone("committed")
 	equal(t, "the branch is at", r.says("rev-parse", "new"), work)
@@ -155,9 +147,7 @@ func TestTreesRemove(t *testing.T) {
 	r.Git("worktree", "add", "-q", path+"-other", "-b", "other")
 	must(t, errors.Join(os.RemoveAll(path+"-other"), os.Rename(path, filepath.Dir(path)+"/.removed-1"), os.Remove(filepath.Dir(path)+"/.removed-1/.git")))
 	gone("in the middle")
-	if !strings.Contains(r.says("worktree", "list"), path+"-other") {
-		t.Error("another tree's registration went with it")
-	}
+	holds(t, "the registration of another tree", r.says("worktree", "list"), path+"-other")
 }
 
 // TestTreesDiscard: what Add has made goes when nobody has worked in it, however far it had come, and the
@@ -195,9 +185,7 @@ func TestTreesDiscard(t *testing.T) {
 				t.Errorf("discarded: %v, left over %q\n%s", err, got, r.says("worktree", "list"))
 			}
 			r.Git("rev-parse", "--verify", "new")
-			if err := newTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path); err != nil {
-				t.Errorf("once more: %v", err)
-			}
+			must(t, newTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path))
 		})
 	}
 }
@@ -214,13 +202,9 @@ func TestTreesRemoveWithoutRepository(t *testing.T) {
 	if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err == nil || err.Error() != want {
 		t.Errorf("kept %q, %v\nwant %s", kept, err, want)
 	}
-	if _, err := os.Stat(path + "/a.go"); err != nil {
-		t.Error(err)
-	}
+	value(os.Stat(path + "/a.go"))(t)
 	must(t, os.RemoveAll(path))
 	for _, dir := range []string{r.Dir, r.Dir + "/none"} {
-		if kept, err := trees.Remove(t.Context(), dir, path); kept != "" || err != nil {
-			t.Errorf("both gone: kept %q, %v", kept, err)
-		}
+		equal(t, "both gone: kept", value(trees.Remove(t.Context(), dir, path))(t), "")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -20,6 +21,13 @@ func newRepo(t testing.TB) repo { return repo{cmdtest.NewRepo(t)} }
 
 // repoAt is a folder, in which there may be a repository.
 func repoAt(t testing.TB, dir string) repo { return repo{cmdtest.RepoAt(t, dir)} }
+
+// commits writes a file and commits it, with all else that has changed.
+func (r repo) commits(name, text string) {
+	r.T.Helper()
+	r.Write(name, text)
+	r.Commit(time.Now())
+}
 
 // configure adds settings to the repository's own, all at once.
 func (r repo) configure(settings map[string]string) {
@@ -43,9 +51,7 @@ func (r repo) configure(settings map[string]string) {
 // holds compares the text of a file.
 func (r repo) holds(name, want string) {
 	r.T.Helper()
-	if b, err := os.ReadFile(r.Dir + "/" + name); err != nil || string(b) != want {
-		r.T.Errorf("%s holds %q, %v; want %q", name, b, err, want)
-	}
+	equal(r.T, name+" holds", string(value(os.ReadFile(r.Dir+"/"+name))(r.T)), want)
 }
 
 // trees makes and removes trees of which no more than the branch and the path matters.
@@ -71,4 +77,8 @@ func (t trees) Discard(ctx context.Context, dir, path string) error {
 	return err
 }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr, holds = wardentest.Must, wardentest.Equal, wardentest.WantErr, wardentest.Holds
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

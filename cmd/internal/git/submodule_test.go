@@ -25,13 +25,8 @@ var submodules = fixture{make: func(t testing.TB, root string) {
 	r.Commit(time.Now())
 
 	path := root + "/trees/1"
-	p, err := r.plan(worktree.Spec{Branch: "new", Path: path})
-	if err != nil || p.Submodules != "shared" {
-		t.Errorf("plan: %+v, %v", p, err)
-	}
-	if m := r.make(worktree.Spec{Branch: "new", Path: path}); m.Submodules != "shared" {
-		t.Errorf("made: %+v", m)
-	}
+	equal(t, "plan", value(r.plan(worktree.Spec{Branch: "new", Path: path}))(t).Submodules, "shared")
+	equal(t, "made", r.make(worktree.Spec{Branch: "new", Path: path}).Submodules, "shared")
 	if got := readDir(t, path+"/shared"); len(got) > 0 {
 		t.Errorf("the submodule has %q", got)
 	}
@@ -49,8 +44,7 @@ func withSubmodules(t *testing.T) (r, tree repo, path string) {
 func TestSubmodulesAreNoObstacle(t *testing.T) {
 	t.Parallel()
 	r, tree, path := withSubmodules(t)
-	tree.Write("one", "1\n")
-	tree.Commit(time.Now())
+	tree.commits("one", "1\n")
 	place := worktree.Place{Path: path, Base: "main"}
 	if l := newKeeper().Look(t.Context(), place); l.Problem != "" || l.Busy != "" || l.UncommittedCount != 0 || l.Ahead != 1 {
 		t.Errorf("look: %+v", l)
@@ -65,9 +59,7 @@ func TestSubmodulesAreNoObstacle(t *testing.T) {
 	}
 	r.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
 	r.at(path).wantTree("new", r.says("rev-parse", "main"), path)
-	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
-		t.Errorf("a pipeline's: %q, %v", kept, err)
-	}
+	equal(t, "a pipeline's", value(newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path))(t), "")
 }
 
 // TestSubmodulesAreKept: what only a submodule has is named, and refuses the removal. With force it is kept, and comes back.

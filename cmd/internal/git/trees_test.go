@@ -48,9 +48,7 @@ func newTree(t testing.TB) (r, tree repo) {
 
 func realDir(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
-	return dir
+	return value(filepath.EvalSymlinks(t.TempDir()))(t)
 }
 
 // at is another work tree, or a folder of one.
@@ -71,8 +69,7 @@ func (r repo) says(args ...string) string {
 // add makes a work tree, which must succeed.
 func (r repo) add(branch, path string) repo {
 	r.T.Helper()
-	workdir, err := newTrees(cmdtest.GitTestEnv()).Add(r.T.Context(), r.Dir, branch, path)
-	must(r.T, err)
+	workdir := value(newTrees(cmdtest.GitTestEnv()).Add(r.T.Context(), r.Dir, branch, path))(r.T)
 	return r.at(workdir)
 }
 
@@ -81,9 +78,7 @@ func (r repo) wantTree(branch, commit, dir string) {
 	r.T.Helper()
 	got := []string{r.says("status", "--porcelain=v2", "--branch", "--ignored", "--no-ahead-behind"), r.Dir} // one start of git for all
 	want := []string{"# branch.oid " + commit + "\n# branch.head " + branch, dir}
-	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-		r.T.Errorf("the tree is %q, want %q", got, want)
-	}
+	equal(r.T, "the tree", fmt.Sprintf("%q", got), fmt.Sprintf("%q", want))
 }
 
 func TestTreesAdd(t *testing.T) {
@@ -92,8 +87,7 @@ func TestTreesAdd(t *testing.T) {
 	first := r.says("rev-parse", "HEAD")
 	r.Git("branch", "old")
 	r.Git("branch", "also-a-tag", first)
-	r.Write("a.go", "package second\n")
-	r.Commit(time.Now())
+	r.commits("a.go", "package second\n")
 	r.Git("tag", "also-a-tag") // elsewhere than the branch
 	head := r.says("rev-parse", "HEAD")
 	r.Git("config", "branch.autoSetupMerge", "always")
@@ -207,16 +201,13 @@ func TestTreesRefuse(t *testing.T) {
 	}
 	equal(t, "a tree is left", r.says("worktree", "list", "--porcelain"), before)
 	equal(t, "what was in the way is now", r.at(path+"-full").names(), "mine")
-	if _, err := newTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "install git") {
-		t.Errorf("without git: %v", err)
-	}
+	failed(newTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.Dir, "new", path))(t, "without git", "install git")
 }
 
 // names are those of the folder, .git too.
 func (r repo) names() string {
 	r.T.Helper()
-	entries, err := os.ReadDir(r.Dir)
-	must(r.T, err)
+	entries := value(os.ReadDir(r.Dir))(r.T)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,9 +36,7 @@ func (r repo) changed(w worktree.Tree) string {
 
 func (r repo) wantChanged(want string) {
 	r.T.Helper()
-	if got := r.changed(r.ask(worktree.Query{})); got != strings.TrimLeft(want, "\n") {
-		r.T.Errorf("changed:\n%swant:%s", got, want)
-	}
+	equal(r.T, "changed", r.changed(r.ask(worktree.Query{})), strings.TrimLeft(want, "\n"))
 }
 
 func TestWorktreeChanges(t *testing.T) {
@@ -51,8 +48,7 @@ func TestWorktreeChanges(t *testing.T) {
 	}
 	r.Write("binary", "\x00\x01")
 	r.Write("new\nline", "x\n")
-	r.Write("ümlaut/日本", "x\n")
-	r.Commit(time.Now())
+	r.commits("ümlaut/日本", "x\n")
 	r.wantChanged("")
 
 	r.Write("modified", lines+"other\nand more\n")
@@ -193,8 +189,7 @@ func TestWorktreeOfSHA256(t *testing.T) {
 	r := repoAt(t, realDir(t))
 	r.Git("init", "-q", "--object-format=sha256")
 	r.Git("config", "core.splitIndex", "true")
-	r.Write("a", "1\n")
-	r.Commit(time.Now())
+	r.commits("a", "1\n")
 	r.Write("a", "2\n")
 	r.Write("b", "1\n")
 	r.Git("add", "b")
@@ -216,9 +211,7 @@ func TestWorktreeNone(t *testing.T) {
 		"no git":              {r.Dir, []string{"PATH=" + plain}},
 		"led there from afar": {plain, append(cmdtest.GitTestEnv(), "GIT_DIR="+r.Dir+"/.git", "GIT_WORK_TREE="+r.Dir)},
 	} {
-		if _, err := Ask(tt.env)(t.Context(), worktree.Query{Dir: tt.dir}); !errors.Is(err, worktree.ErrNone) {
-			t.Errorf("%s: %v", name, err)
-		}
+		failed(Ask(tt.env)(t.Context(), worktree.Query{Dir: tt.dir}))(t, name, worktree.ErrNone)
 	}
 	gone := filepath.Join(plain, "gone")
 	_, err := Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: gone})

@@ -1,7 +1,7 @@
 package scripted
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 )
 
@@ -37,9 +37,7 @@ func TestOptions(t *testing.T) {
 		"is invalid":                    {"--permission-mode", "yolo"},
 		"not found":                     {"--append-system-prompt-file", "/nowhere"},
 	} {
-		if _, err := parseOptions(args); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", args, err, want)
-		}
+		failed(parseOptions(args))(t, fmt.Sprintf("%q", args), want)
 	}
 	got, err := parseOptions([]string{"--name=n", "--permission-mode", "manual", "--", "-prompt"})
 	if err != nil || got.Name != "n" || got.permissionMode != "default" || got.Prompt != "-prompt" {
@@ -55,8 +53,6 @@ func TestConfigDir(t *testing.T) {
 		"/t/.claude":   {"HOME=", "TMPDIR=/t"},
 		"/new/.claude": {"HOME=/old", "HOME=/new"},
 	} {
-		if got := configDir(env); got != want {
-			t.Errorf("%q: %s, want %s", env, got, want)
-		}
+		equal(t, fmt.Sprintf("%q", env), configDir(env), want)
 	}
 }

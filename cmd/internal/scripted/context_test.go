@@ -13,14 +13,11 @@ import (
 // withStatusLine adds a status line to the rig's settings.
 func (r *rig) withStatusLine(command string) {
 	r.t.Helper()
-	text, err := os.ReadFile(r.dir + "/settings.json")
-	must(r.t, err)
+	text := value(os.ReadFile(r.dir + "/settings.json"))(r.t)
 	var all map[string]any
 	must(r.t, json.Unmarshal(text, &all))
 	all["statusLine"] = map[string]string{"type": "command", "command": command}
-	if text, err = json.Marshal(all); err != nil {
-		r.t.Fatal(err)
-	}
+	text = value(json.Marshal(all))(r.t)
 	r.write("settings.json", string(text))
 }
 

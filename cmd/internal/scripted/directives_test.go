@@ -42,9 +42,7 @@ func TestReportOfAStep(t *testing.T) {
 		r.idle()
 		got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message")
 		for _, want := range row.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s no %q in:\n%s", row.place, want, got)
-			}
+			holds(t, row.place, got, want)
 		}
 		for _, absent := range row.absent {
 			if strings.Contains(got, absent) {

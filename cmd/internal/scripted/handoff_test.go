@@ -19,8 +19,7 @@ func TestHeadingsOfDocuments(t *testing.T) {
 	r.prompt("Hand over. First read " + request + ". Then write a handoff document to " + r.document() +
 		" under exactly these headings: ## What Was Done, ## Decisions Made, ## Open Questions, ## Next Agent Context, ## current_story. @decide Use tabs: gofmt does")
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	text, err := os.ReadFile(r.document())
-	must(t, err)
+	text := value(os.ReadFile(r.document()))(t)
 	var got []string
 	for _, found := range headingLine.FindAllStringSubmatch(string(text), -1) {
 		got = append(got, found[1])

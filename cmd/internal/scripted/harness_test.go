@@ -49,11 +49,8 @@ const hookScript = `printf '{"pid":"%%s","launch":"%%s","sid":"%%s","pane":"%%s"
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "us-sa-")
-	must(t, err)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := value(os.MkdirTemp("", "us-sa-"))(t)
+	dir = value(filepath.EvalSymlinks(dir))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Errorf("something still works there: %v", err)
@@ -76,8 +73,7 @@ func (r *rig) settings(events ...string) {
 		}}}}
 	}
 	rule := "Edit(/" + r.dir + "/data/personas/**)"
-	text, err := json.Marshal(map[string]any{"hooks": hooks, "permissions": map[string]any{"allow": []string{rule}}})
-	must(r.t, err)
+	text := value(json.Marshal(map[string]any{"hooks": hooks, "permissions": map[string]any{"allow": []string{rule}}}))(r.t)
 	r.write("settings.json", string(text))
 }
 
@@ -109,10 +105,7 @@ func (r *rig) start(args ...string) {
 	r.t.Helper()
 	r.cmd = exec.Command(program(r.t), args...)
 	r.cmd.Env, r.cmd.Dir = r.environ(), r.cwd
-	var err error
-	if r.tty, err = pty.StartWithSize(r.cmd, &pty.Winsize{Rows: 50, Cols: 200}); err != nil {
-		r.t.Fatal(err)
-	}
+	r.tty = value(pty.StartWithSize(r.cmd, &pty.Winsize{Rows: 50, Cols: 200}))(r.t)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -168,9 +161,7 @@ func (r *rig) registry() registryEntry {
 
 func (r *rig) send(keys string) {
 	r.t.Helper()
-	if _, err := r.tty.WriteString(keys); err != nil {
-		r.t.Fatal(err)
-	}
+	value(r.tty.WriteString(keys))(r.t)
 }
 
 // prompt pastes a text and presses Enter.
@@ -189,21 +180,7 @@ func (r *rig) sees(text string) {
 
 func (r *rig) eventually(what string, holds func() bool) {
 	r.t.Helper()
-	eventually(r.t, what, holds)
-}
-
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(time.Minute)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited a minute in vain: %s", what)
-		}
-	}
+	wardentest.Eventually(r.t, what, holds)
 }
 
 // logged is one line of the hooks' log.
@@ -273,8 +250,7 @@ func (r *rig) end(code int) {
 func (r *rig) alive() bool { return r.cmd.Process.Signal(syscall.Signal(0)) == nil }
 
 func (r *rig) transcript() string {
-	text, err := os.ReadFile(r.transcriptPath())
-	must(r.t, err)
+	text := value(os.ReadFile(r.transcriptPath()))(r.t)
 	return string(text)
 }
 
@@ -290,4 +266,8 @@ func without(names ...string) []string {
 	})
 }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, holds = wardentest.Must, wardentest.Equal, wardentest.Holds
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

@@ -31,9 +31,7 @@ func TestKeyboard(t *testing.T) {
 				got = append(got, k.feed([]byte(read))...)
 			}
 			equal(t, "got", got, row.want)
-			if len(k.pending) != 0 {
-				t.Errorf("left over: %q", k.pending)
-			}
+			equal(t, "left over", len(k.pending), 0)
 		})
 	}
 }

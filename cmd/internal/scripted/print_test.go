@@ -90,9 +90,7 @@ func (r *rig) tree() map[string]string {
 		out[path] = string(text)
 		return err
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return out
 }
 
@@ -106,18 +104,12 @@ func TestFork(t *testing.T) {
 		t.Fatalf("exit %d, lines %v, want %v", code, got, want)
 	}
 	result := lines[3]
-	for _, want := range []string{"# Handoff from developer-con-1", "Paint the shed", "- Use red paint: it was cheap\n", "\n## current_story\n\nOf this"} {
-		if !strings.Contains(result.Result, want) {
-			t.Errorf("the document lacks %q:\n%s", want, result.Result)
-		}
-	}
+	holds(t, "the document", result.Result, "# Handoff from developer-con-1", "Paint the shed", "- Use red paint: it was cheap\n", "\n## current_story\n\nOf this")
 	if strings.Contains(result.Result, "## Heading") || lines[2].Message.Model != "claude-opus-5-5" || result.SessionID == sessionID || result.Turns != 1 {
 		t.Errorf("%+v", lines)
 	}
 	after := r.tree()
-	if len(after) != len(before) {
-		t.Errorf("files: %d, then %d", len(before), len(after))
-	}
+	equal(t, "files", len(after), len(before))
 	for path, text := range before {
 		equal(t, path+" was changed", after[path], text)
 	}

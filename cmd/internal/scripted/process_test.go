@@ -80,9 +80,7 @@ func TestPrintMode(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil || code != 0 || result.IsError {
 		t.Fatalf("%v, exit %d: %s", err, code, out)
 	}
-	if !strings.Contains(result.Result, "## Next Agent Context") {
-		t.Errorf("result %q", result.Result)
-	}
+	holds(t, "result", result.Result, "## Next Agent Context")
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "SessionEnd(other)")
 }
 

@@ -79,7 +79,7 @@ func TestNewAgent(t *testing.T) {
 	}
 	pressed(m, "enter") // the keys in the details are about agent 7
 	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{a, agent(9, daemon.Starting, 0)}})))
-	wantEqual(t, "another row is selected behind the details", m.row().id, 7)
+	equal(t, "another row is selected behind the details", m.row().id, 7)
 	pressed(m, "esc")
 	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{a, agent(9, daemon.Starting, 0)}})))
 	if m.row() == nil || m.row().id != 9 {

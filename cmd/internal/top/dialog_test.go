@@ -42,9 +42,7 @@ func TestDialogScreen(t *testing.T) {
 	if cmd := pressed(m, "9", "2"); cmd != nil || m.dialog.choice != 2 || m.screen != dialogScreen {
 		t.Errorf("selected %d", m.dialog.choice)
 	}
-	if got := m.bare(); !strings.Contains(got, "Enter takes 2, ‹Yes, and switch to auto mode›") {
-		t.Errorf("%s", got)
-	}
+	wantShown(t, m, "Enter takes 2, ‹Yes, and switch to auto mode›")
 	if cmd := pressed(m, "enter"); cmd == nil || m.screen != listScreen || m.said != "answering the dialog of agent 7…" {
 		t.Errorf("Enter: %q", m.said)
 	}
@@ -76,11 +74,7 @@ func TestDiffScreen(t *testing.T) {
 		Hunks: []worktree.Hunk{{OldStart: 3, NewStart: 3, Lines: []string{"-\told\x1b[2J", "+new"}}},
 	}}}}})
 	got := strings.Join(m.diffLines(80), "\n")
-	for _, want := range []string{"1 file changed", "Shared.", "modified", "+1 -1", "-    old", "+new"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing:\n%s", want, got)
-		}
-	}
+	holds(t, "the dialog", got, "1 file changed", "Shared.", "modified", "+1 -1", "-    old", "+new")
 	if strings.Contains(got, "\x1b]") || strings.Contains(got, "\x1b[2J") {
 		t.Errorf("a file steers the terminal: %q", got)
 	}

@@ -27,7 +27,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func wantFits(t *testing.T, what string, m *model) {
 	t.Helper()
 	lines := m.screenLines()
-	wantEqual(t, what, len(lines), m.h)
+	equal(t, what, len(lines), m.h)
 	for _, line := range lines {
 		bare := escapes.ReplaceAllString(line, "")
 		if n := fit.Width(bare); n > m.w {

@@ -9,12 +9,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
-// wantEqual says what differs.
-func wantEqual[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
+var must, holds = wardentest.Must, wardentest.Holds
 
-var equal = wardentest.Equal
+func equal[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	wardentest.Equal(t, what, got, want)
+}

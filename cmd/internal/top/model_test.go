@@ -116,11 +116,7 @@ func doesNothing(t *testing.T, m *model, keys ...string) {
 // wantShown looks for texts on the screen.
 func wantShown(t *testing.T, m *model, texts ...string) {
 	t.Helper()
-	for _, want := range texts {
-		if got := m.bare(); !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
-		}
-	}
+	holds(t, "the screen", m.bare(), texts...)
 }
 
 func TestWhoNeedsAPersonComesFirst(t *testing.T) {
@@ -221,14 +217,12 @@ func TestFormShowsTheEndOfALongText(t *testing.T) {
 	pressed(m, "h", "tab")
 	for range 3 {
 		pressed(m, strings.Repeat("words ", 20)+"the end")
-		if !strings.Contains(m.bare(), "the end") {
-			t.Errorf("its end is not shown:\n%s", m.shows())
-		}
+		holds(t, "its end", m.bare(), "the end")
 		m.w += 10
 	}
 	pressed(m, "shift+tab")
 	m.Update(tea.PasteMsg{Content: "full\nof\x1b[2J 🇩🇪"})
-	wantEqual(t, "pasted", m.form.filled().reason, "full of[2J DE")
+	equal(t, "pasted", m.form.filled().reason, "full of[2J DE")
 }
 
 func TestKeysThatHaveNothingToDo(t *testing.T) {
@@ -265,7 +259,7 @@ func TestFilter(t *testing.T) {
 		"con idle": "1", "MARS": "2", "agent-3": "3", "approval": "p4", "idle mars": "", "": "p4 2 1 3",
 	} {
 		pressed(m, "/", typed, "enter")
-		wantEqual(t, "filter", labels(m), want)
+		equal(t, "filter", labels(m), want)
 		pressed(m, "esc")
 	}
 	pressed(m, "end", "/", "agent", "enter")
@@ -286,9 +280,7 @@ func TestStale(t *testing.T) {
 	m.Update(tickMsg(noon.Add(time.Second)))
 	for _, columns := range []int{120, 40} {
 		m.w = columns
-		if first := m.screenLines()[0]; !strings.Contains(first, "stale since 12:03:04, reconnecting") {
-			t.Errorf("at %d columns the title is %q", columns, first)
-		}
+		holds(t, fmt.Sprintf("the title at %d columns", columns), m.screenLines()[0], "stale since 12:03:04, reconnecting")
 	}
 	wantShown(t, m, "does not answer", "agent-1")
 	m.Update(freshMsg{at: noon.Add(time.Minute)})
@@ -364,7 +356,7 @@ func TestTroubleNeedsAPerson(t *testing.T) {
 		a.Trouble = &daemon.Trouble{Code: "usage_limit", Message: "You've hit your limit", Since: noon.Add(-time.Hour)}
 	}
 	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), fails, tries}})
-	wantEqual(t, "rows are", labels(m), "2 3 1")
+	equal(t, "rows are", labels(m), "2 3 1")
 	if shown := m.shows(); strings.Count(shown, "usage_limit: You've hit your limit") == 0 || !strings.Contains(shown, "trouble 60 min") {
 		t.Errorf("it shows\n%s", shown)
 	}

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,11 +45,10 @@ func TestMouse(t *testing.T) {
 	m.Update(tea.MouseWheelMsg{X: 9, Y: 9, Button: tea.MouseWheelDown})
 	m.Update(tea.MouseWheelMsg{X: 9, Y: 9, Button: tea.MouseWheelDown})
 	m.Update(tea.MouseWheelMsg{X: 9, Y: 9, Button: tea.MouseWheelUp})
-	wantEqual(t, "the wheel moves to", m.row().id, 32)
+	equal(t, "the wheel moves to", m.row().id, 32)
 	for _, y := range []int{0, 1, m.h - 2, m.h - 9} { // title, head, status, panel
-		if clickAt(m, 9, y); m.row().id != 32 {
-			t.Errorf("a click on line %d selects %s", y, m.row())
-		}
+		clickAt(m, 9, y)
+		equal(t, fmt.Sprintf("the row after a click on line %d", y), m.row().id, 32)
 	}
 	if clickAt(m, strings.Index(m.last(), "s stop"), m.h-1); m.form == nil || m.form.action.verb != stopAgent {
 		t.Error("a click on a key does not press it")
@@ -64,7 +64,7 @@ func TestMouse(t *testing.T) {
 		t.Fatal("a click on ? shows no help")
 	}
 	m.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	wantEqual(t, "the wheel scrolls to", m.scroll, 3)
+	equal(t, "the wheel scrolls to", m.scroll, 3)
 }
 
 // A click in the preview never selects the row beside it, and a double click attaches.
@@ -86,8 +86,7 @@ func TestMouseInPreview(t *testing.T) {
 		if clickAt(m, c.x, c.y); !strings.Contains(m.said, "no tmux pane") {
 			t.Errorf("a double click at %d columns does not attach: %q", c.columns, m.said)
 		}
-		if clickAt(m, 9, 4); m.row().id != 3 {
-			t.Errorf("a click in the list at %d columns selects %s", c.columns, m.row())
-		}
+		clickAt(m, 9, 4)
+		equal(t, fmt.Sprintf("the row after a click in the list at %d columns", c.columns), m.row().id, 3)
 	}
 }

@@ -24,17 +24,14 @@ func TestKeysAnswerAPermission(t *testing.T) {
 	m := opened(t, snapshot{agents: s.agents})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.Update(freshMsg(s))
-	if got := m.bare(); !strings.Contains(got, "y allow  n deny  Y allow always") || !strings.Contains(got, "y shows all of it") {
-		t.Errorf("keys:\n%s", got)
-	}
+	wantShown(t, m, "y allow  n deny  Y allow always", "y shows all of it")
 	pressed(m, "y")
 	if m.form != nil || m.screen != detailScreen || !strings.Contains(m.bare(), "timeout: 5") {
 		t.Fatalf("y did not show what is asked:\n%s", m.shows())
 	}
 	for range 3 { // the key is held down, also for long
-		if pressed(m, "y"); m.said != "a moment: read what it asks, then press y again" {
-			t.Errorf("y at once: said %q", m.said)
-		}
+		pressed(m, "y")
+		equal(t, "said", m.said, "a moment: read what it asks, then press y again")
 		m.detail.readAt = time.Now().Add(-toRead)
 	}
 	for key, want := range map[string]action{
@@ -58,9 +55,8 @@ func TestKeysAnswerAPermission(t *testing.T) {
 	m.said, m.detail.readAt, m.pressed = "", time.Now().Add(-toRead), time.Time{}
 	s.needs[0].Permissions[0].ID = 8 // another one takes its place while the operator presses
 	m.Update(freshMsg(s))
-	if pressed(m, "y"); m.said != "it asks this now: read it, then press y again" {
-		t.Errorf("y for another permission than was read: said %q", m.said)
-	}
+	pressed(m, "y")
+	equal(t, "said", m.said, "it asks this now: read it, then press y again")
 	m.detail.readAt, m.pressed = time.Now().Add(-toRead), time.Time{}
 	if cmd := pressed(m, "y"); cmd == nil || m.form != nil || m.said != "answering permission 8…" {
 		t.Errorf("y: said %q", m.said)

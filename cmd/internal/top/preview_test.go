@@ -47,7 +47,7 @@ func TestPreviewPlaces(t *testing.T) {
 		m.Update(previewMsg{asked: m.preview.asked, screen: "first\n\n\x1b[31mlast\n\n"})
 	}
 	pressed(m, "p", "enter")
-	wantEqual(t, "the preview is read while details are shown", m.spot(), nowhere)
+	equal(t, "the preview is read while details are shown", m.spot(), nowhere)
 }
 
 // Only the selected agent's pane is read, while it is shown, more seldom while nothing changes, and at once when the agent
@@ -152,5 +152,5 @@ func TestPreviewOfAStillPaneIsReadSeldom(t *testing.T) {
 			last = pace
 		}
 	}
-	wantEqual(t, "at last a read each", last, previewSlow)
+	equal(t, "at last a read each", last, previewSlow)
 }

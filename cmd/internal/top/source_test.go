@@ -72,9 +72,7 @@ func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			answer = []any{}
 		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			a.t.Error(err)
-		}
+		must(a.t, json.NewEncoder(w).Encode(answer))
 	}
 }
 
@@ -280,7 +278,7 @@ func TestUsageIsReadOnce(t *testing.T) {
 		}
 	}
 	asked, _ := a.reads()
-	wantEqual(t, "usage was asked for", strings.Count(strings.Join(asked, "\n"), "GET /api/usage"), 1)
+	equal(t, "usage was asked for", strings.Count(strings.Join(asked, "\n"), "GET /api/usage"), 1)
 	s.counted = s.counted.Add(-countAgain)
 	delete(a.bodies, "GET /api/usage") // an answer that makes no sense
 	if _, err := s.read(t.Context(), changes{agents: true}); err != nil {

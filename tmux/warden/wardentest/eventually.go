@@ -1,7 +1,9 @@
 package wardentest
 
 import (
-	"reflect"
+	"bytes"
+	"os"
+	"sync"
 	"testing"
 	"time"
 )
@@ -21,24 +23,28 @@ func Eventually(t testing.TB, what string, happened func() bool) {
 	}
 }
 
-// Must ends the test at an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+// Buffer is a [bytes.Buffer] that several goroutines may use.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
 }
 
-// Equal reports what is another value than it should be.
-func Equal(t testing.TB, what string, got, want any) {
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// ShortDir is a temporary folder whose path leaves room for that of a socket.
+func ShortDir(t testing.TB) string {
 	t.Helper()
-	if reflect.DeepEqual(got, want) {
-		return
-	}
-	verb := "%+v"
-	switch got.(type) {
-	case string, []string, []byte:
-		verb = "%q" // shows blanks and the ends of lines
-	}
-	t.Errorf("%s:\n got "+verb+"\nwant "+verb, what, got, want)
+	dir := Value(os.MkdirTemp("", "us"))(t)
+	t.Cleanup(func() { Must(t, os.RemoveAll(dir)) })
+	return dir
 }

@@ -1,4 +1,4 @@
-// Package wardentest makes sure that tests leave nothing behind, however they end.
+// Package wardentest makes sure that tests leave nothing behind, however they end, and has the checks that the tests of all packages share.
 //
 // Any goroutine may call its functions.
 package wardentest
