@@ -86,9 +86,9 @@ func TestNamesOfTheOperator(t *testing.T) {
 	}
 	for host, secure := range map[string]bool{"desk.tailnet.ts.net": true, "127.0.0.1": false} {
 		link := value(h.client.DashboardLink(t.Context()))(t)
-		_, path, _ := strings.Cut(link.URL, h.tcp)
-		got := h.tcpDoor().with("Authorization", "").with("Host", host).do("GET", path, "")
-		if cookie := got.header.Get("Set-Cookie"); got.status != 200 || cookie == "" || strings.Contains(cookie, "Secure") != secure {
+		_, key, _ := strings.Cut(link.URL, "key=")
+		got := h.tcpDoor().with("Authorization", "").with("Host", host).do("POST", "/login", `{"key": "`+key+`"}`)
+		if cookie := got.header.Get("Set-Cookie"); got.status != 201 || cookie == "" || strings.Contains(cookie, "Secure") != secure {
 			t.Errorf("%s: %d, cookie %q", host, got.status, cookie)
 		}
 	}

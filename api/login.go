@@ -22,8 +22,9 @@ import (
 
 // How a browser signs in to the dashboard.
 //
-// A browser cannot send the token when it opens a page, and should not have the token. Instead it opens a link, which works
-// one time and signs the browser in. The browser gets a cookie, and a key that it keeps where no script can read it.
+// A browser cannot send the token when it opens a page, and should not have the token. Instead it opens a link. To open it changes
+// nothing: a chat opens links that are sent in it, to show what is behind them. The page has a button, which takes the link, works one
+// time and signs the browser in. The browser gets a cookie, and a key that it keeps where no script can read it.
 //
 // The cookie names the login. For the cookie alone the daemon answers only with the frame of a page, without data, because
 // the browser sends its cookies to every port of this machine, so also to other programs.
@@ -36,17 +37,17 @@ const linkLife = time.Hour
 var (
 	errNoAddress = daemon.Errorf(daemon.KindConflict, codeNoAddress,
 		"The dashboard needs a TCP address, and the daemon listens on none: set `listen: 127.0.0.1:7433` in config.yaml and restart it")
-	errPrefetch = daemon.Errorf(daemon.KindUnavailable, codePrefetch, "The link is opened by a click, not ahead of one")
+	errLinkUsed = daemon.Errorf(daemon.KindUnauthorized, codeLinkUsed, "This link has signed a browser in, or is older than an hour: get a new one with `understudy dashboard`")
 )
 
-// DashboardLink is a link that opens the dashboard in a browser, one time.
+// DashboardLink is a link that signs a browser in to the dashboard, one time.
 type DashboardLink struct {
 	URL       string    `json:"url"`
 	PublicURL *string   `json:"public_url"` // the same link for browsers elsewhere; null: the setting public_url is empty
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// links are the links that no browser has opened yet.
+// links are the links that have signed no browser in yet.
 type links struct {
 	mu   sync.Mutex
 	keys map[[sha256.Size]byte]time.Time // when each link expires, by the hash of its key
@@ -69,14 +70,21 @@ func (l *links) add(now time.Time) (key string, expires time.Time) {
 	return key, expires
 }
 
+// valid reports whether a key would sign a browser in.
+func (l *links) valid(key string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Before(l.keys[sha256.Sum256([]byte(key))])
+}
+
 // take reports whether a key is valid. It then makes the key invalid, so that a link works one time.
 func (l *links) take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hash := sha256.Sum256([]byte(key))
-	expires, known := l.keys[hash]
+	expires := l.keys[hash]
 	delete(l.keys, hash)
-	return known && now.Before(expires)
+	return now.Before(expires)
 }
 
 // gate decides who of those that call over TCP is let in: programs with the token, and browsers that are signed in.
@@ -119,32 +127,53 @@ func (g *gate) createDashboardLink(context.Context) (DashboardLink, error) {
 	return g.DashboardLink()
 }
 
-// login takes the key of a link and signs the browser in. It answers with a page that then opens the dashboard. It does
-// not redirect: the navigation may have begun at another site, and the browser would then not send the strict cookie.
+// login answers with the page that a link opens. The page of a valid link has a button that signs the browser in. A browser that is signed in
+// gets a page that opens the dashboard; it is no redirect, because the navigation may have begun at another site, and the browser would
+// then not send the strict cookie.
 func (g *gate) login(c echo.Context) error {
-	r := c.Request()
-	// Refuse a prefetch: it would use up the link before a person clicks on it.
-	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") {
-		return errPrefetch
-	}
 	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
 	now, key := time.Now(), paramsOf(c).text("key")
-	switch {
-	case g.links.take(key, now):
-		if g.LinkUsed != nil {
-			g.LinkUsed(key)
-		}
-		id, err := g.logins.add(r.UserAgent(), now)
-		if err != nil {
-			g.Log.Warn("a browser's login ends with this run of the daemon", "login", id, "error", err)
-		}
-		g.Log.Info("a browser signed in", "login", id)
-		http.SetCookie(c.Response(), g.newCookie(r, id))
-		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(base64.RawURLEncoding.EncodeToString(g.loginKey(id))))
-	case g.signedIn(r, now) != nil:
-		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn("")) // without a link the browser gets no key
+	if i := strings.LastIndex(key, "key="); i >= 0 { // a person has pasted the whole link
+		key = key[i+len("key="):]
 	}
-	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut())
+	switch {
+	case g.links.valid(key, now):
+		return c.HTMLBlob(http.StatusOK, dashboard.SignIn(key))
+	case g.signedIn(c.Request(), now) != nil:
+		return c.HTMLBlob(http.StatusOK, dashboard.SignIn(""))
+	}
+	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut(key != ""))
+}
+
+type signInRequest struct {
+	Key string `json:"key"` // of a link
+}
+
+// SignedIn is the answer to a browser that has signed in.
+type SignedIn struct {
+	Key string `json:"key"` // of its login; the browser keeps it where no script can read it
+}
+
+// signIn takes the key of a link, and signs the browser in that has sent it.
+func (g *gate) signIn(c echo.Context) (SignedIn, error) {
+	var in signInRequest
+	if err := decode(c, &in); err != nil {
+		return SignedIn{}, err
+	}
+	now := time.Now()
+	if !g.links.take(in.Key, now) {
+		return SignedIn{}, errLinkUsed
+	}
+	if g.LinkUsed != nil {
+		g.LinkUsed(in.Key)
+	}
+	id, err := g.logins.add(c.Request().UserAgent(), c.RealIP(), now)
+	if err != nil {
+		g.Log.Warn("a browser's login ends with this run of the daemon", "login", id, "error", err)
+	}
+	g.Log.Info("a browser signed in", "login", id, "from", c.RealIP())
+	http.SetCookie(c.Response(), g.newCookie(c.Request(), id))
+	return SignedIn{Key: base64.RawURLEncoding.EncodeToString(g.loginKey(id))}, nil
 }
 
 // cookieName returns the name of the cookie, which contains the port that the browser calls. Browsers do not separate

@@ -24,11 +24,15 @@ func (h *fixture) browser() door {
 	return h.tcpDoor().with("Authorization", "").with("Accept", "text/html")
 }
 
-// keyIn returns the key that a page gives to the browser.
-func keyIn(body []byte) string {
-	_, after, _ := strings.Cut(string(body), `data-key="`)
-	key, _, _ := strings.Cut(after, `"`)
-	return key
+// press presses the button of the page that a link with that key opens.
+func (h *fixture) press(key string) (got answer, cookie, ofLogin string) {
+	h.t.Helper()
+	got = h.browser().with("Sec-Fetch-Site", "same-origin").do("POST", "/login", fmt.Sprintf(`{"key": %q}`, key))
+	var in SignedIn
+	if got.status == http.StatusCreated {
+		must(h.t, json.Unmarshal(got.body, &in))
+	}
+	return got, got.header.Get("Set-Cookie"), in.Key
 }
 
 // signIn opens a fresh link and returns the cookie and the key that the browser got.
@@ -36,9 +40,8 @@ func signIn(t *testing.T, h *fixture) (cookie, key string) {
 	t.Helper()
 	link := value(h.server.DashboardLink())(t)
 	u := value(url.Parse(link.URL))(t)
-	got := h.browser().do("GET", u.RequestURI(), "")
-	cookie, key = got.header.Get("Set-Cookie"), keyIn(got.body)
-	if got.status != 200 || key == "" || cookie == "" {
+	got, cookie, key := h.press(u.Query().Get("key"))
+	if got.status != 201 || key == "" || cookie == "" {
 		t.Fatalf("link: %d %s, cookie %q", got.status, got.body, cookie)
 	}
 	holds(t, "the cookie", cookie, "HttpOnly", "SameSite=Strict", "Path=/")
@@ -52,7 +55,9 @@ func signIn(t *testing.T, h *fixture) (cookie, key string) {
 	return cookie, key
 }
 
-func TestLinkOpensTheDashboardOnce(t *testing.T) {
+// TestALinkSignsInOneBrowser: to open a link changes nothing, however often a chat's preview, a browser that looks ahead or a person does it.
+// The button of its page signs in, once.
+func TestALinkSignsInOneBrowser(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	link := value(h.server.DashboardLink())(t)
@@ -60,29 +65,38 @@ func TestLinkOpensTheDashboardOnce(t *testing.T) {
 		t.Errorf("link %s until %s", link.URL, link.ExpiresAt)
 	}
 	path := strings.TrimPrefix(link.URL, "http://"+h.tcp)
-	// A browser that prefetches the link must not use it up.
-	if got := h.browser().with("Sec-Purpose", "prefetch;prerender").do("GET", path, ""); got.status != 503 || got.header.Get("Set-Cookie") != "" {
-		t.Errorf("prefetch: %d, cookie %q", got.status, got.header.Get("Set-Cookie"))
-	}
-	// The link may be in a file or on another site: only the key counts.
-	first := h.browser().with("Sec-Fetch-Site", "cross-site").do("GET", path, "")
-	if first.status != 200 || first.header.Get("Set-Cookie") == "" {
-		t.Errorf("first: %d %s", first.status, first.body)
-	}
-	second := h.browser().do("GET", path, "")
-	if second.status != 401 || second.header.Get("Set-Cookie") != "" || !strings.Contains(string(second.body), "understudy dashboard") {
-		t.Errorf("second: %d %s", second.status, second.body)
-	}
-	cookie, _, _ := strings.Cut(first.header.Get("Set-Cookie"), ";")
-	again := h.browser().with("Cookie", cookie).do("GET", path, "")
-	if again.status != 200 || keyIn(again.body) != "" {
-		t.Errorf("a browser that is signed in: %d, key %q", again.status, keyIn(again.body))
-	}
-	for _, key := range []string{"", "?key=", "?key=ABC", "?key=" + strings.Repeat("A", 26)} {
-		if got := h.browser().do("GET", "/login"+key, ""); got.status != 401 || got.header.Get("Set-Cookie") != "" {
-			t.Errorf("key %q: %d", key, got.status)
+	_, key, _ := strings.Cut(path, "key=")
+	// The link may be in a file or on another site: only the key counts. A person may paste all of it.
+	for _, path := range []string{path, path, "/login?key=" + url.QueryEscape(link.URL)} {
+		got := h.browser().with("Sec-Fetch-Site", "cross-site").do("GET", path, "")
+		if got.status != 200 || got.header.Get("Set-Cookie") != "" || !strings.Contains(string(got.body), `data-key="`+key+`"`) {
+			t.Errorf("a look: %d, cookie %q, %s", got.status, got.header.Get("Set-Cookie"), got.body)
 		}
 	}
+	post := `{"key": "` + key + `"}`
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example", "Host": "evil.example"} {
+		if got := h.browser().with(name, value).do("POST", "/login", post); got.status != 403 {
+			t.Errorf("a page of another site: %d %s", got.status, got.body)
+		}
+	}
+	if got, cookie, _ := h.press(key); got.status != 201 || cookie == "" {
+		t.Errorf("first: %d %s", got.status, got.body)
+	}
+	got, cookie, _ := h.press(key)
+	got.wants(t, "second", 401, "link_used")
+	equal(t, "second cookie", cookie, "")
+	if got := h.browser().do("GET", path, ""); got.status != 401 || !strings.Contains(string(got.body), "That link has signed a browser in") {
+		t.Errorf("a used link: %d %s", got.status, got.body)
+	}
+	signedIn, _ := signIn(t, h)
+	if got := h.browser().with("Cookie", signedIn).do("GET", path, ""); got.status != 200 || !strings.Contains(string(got.body), `data-key=""`) {
+		t.Errorf("a browser that is signed in: %d %s", got.status, got.body)
+	}
+	for _, key := range []string{"", "ABC", strings.Repeat("A", 26)} {
+		got, _, _ := h.press(key)
+		got.wants(t, "key "+key, 401, "link_used")
+	}
+	equal(t, "from", value(h.client.Logins(t.Context()))(t)[0].From, "127.0.0.1")
 }
 
 func TestLinkExpires(t *testing.T) {
@@ -90,7 +104,7 @@ func TestLinkExpires(t *testing.T) {
 	var l links
 	now := time.Now()
 	key, expires := l.add(now)
-	if l.take(key, expires) {
+	if l.valid(key, expires) || l.take(key, expires) {
 		t.Error("a key was valid when it expired")
 	}
 	if key, _ = l.add(now); !l.take(key, now.Add(linkLife-time.Second)) || l.take(key, now) {
@@ -282,11 +296,11 @@ func TestLoginsEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "logins.json")
 	now := time.Now()
 	l := value(openLogins(file, now))(t)
-	idle := value(l.add("", now))(t)
+	idle := value(l.add("", "127.0.0.1", now))(t)
 	if l.known(idle, now.Add(loginIdle-time.Second)) == nil || l.known(idle, now.Add(loginIdle)) != nil {
 		t.Error("a login that nobody uses must end after a day")
 	}
-	used := value(l.add("", now))(t)
+	used := value(l.add("", "127.0.0.1", now))(t)
 	at := now
 	for ; value(l.use(used, at))(t) != nil; at = at.Add(loginIdle / 2) {
 		if at.Sub(now) > 2*loginLife {

@@ -36,6 +36,7 @@ type Login struct {
 	UsedAt    time.Time `json:"used_at"`
 	ExpiresAt time.Time `json:"expires_at"` // each use before this time makes it later
 	Browser   string    `json:"browser"`    // a name for people
+	From      string    `json:"from"`       // the address from which it signed in; "": an earlier release did not keep it
 }
 
 // login is a Login with a context that ends when the login ends.
@@ -89,10 +90,10 @@ func (l *logins) enter(in Login) {
 }
 
 // add signs a browser in.
-func (l *logins) add(userAgent string, now time.Time) (id string, err error) {
+func (l *logins) add(userAgent, from string, now time.Time) (id string, err error) {
 	id = strings.ToLower(rand.Text()[:10])
 	l.mu.Lock()
-	l.enter(Login{ID: id, CreatedAt: now.UTC(), UsedAt: now.UTC(), ExpiresAt: now.UTC().Add(loginIdle), Browser: browserName(userAgent)})
+	l.enter(Login{ID: id, CreatedAt: now.UTC(), UsedAt: now.UTC(), ExpiresAt: now.UTC().Add(loginIdle), Browser: browserName(userAgent), From: from})
 	l.mu.Unlock()
 	return id, l.save(now)
 }

@@ -40,7 +40,7 @@ var answered = map[string]any{
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
-	"Login": Login{}, "Hello": Hello{},
+	"Login": Login{}, "SignedIn": SignedIn{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": notices.TargetReport{}, "TestedNotification": notices.Tested{},
 	"Reloaded": engine.Reloaded{}, "Budget": usage.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": views.UsageRow{}, "UsageReport": views.UsageReport{},
 	"Timeline": pictures.Timeline{}, "Life": pictures.Life{}, "Durations": pictures.Durations{},
@@ -50,7 +50,7 @@ var answered = map[string]any{
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": agents.NewAgent{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "MergeWorktree": worktrees.TreeMerging{}, "RemoveWorktree": worktrees.TreeRemoval{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": handoffs.Retry{}, "ContextReport": usage.ContextReport{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": dialogs.KeyBatch{}, "KeysEnd": keysEndRequest{}, "Limit": limits.LimitDecision{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": handoffs.Retry{}, "ContextReport": usage.ContextReport{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": dialogs.KeyBatch{}, "KeysEnd": keysEndRequest{}, "SignIn": signInRequest{}, "Limit": limits.LimitDecision{},
 	"NewPersona": personas.New{}, "RenamePersona": renamePersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "DismissAgents": dismissAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
 	"Hook": json.RawMessage{}, // the runtime's own

@@ -26,6 +26,7 @@ type site struct {
 func (s *site) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
+		{"POST", "/login", "", created(s.signIn)},
 		{"GET", helloPath, "challenge", reply(s.hello)},
 		{"POST", "/api/dashboard/links", "", created(act(s.createDashboardLink))},
 		{"GET", "/api/dashboard/logins", "", reply(plain(s.listLogins))},

@@ -83,7 +83,7 @@ func (g *gate) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.Re
 	l, opens := g.signedIn(r, now), isPage(r) && wantsPage(r)
 	switch {
 	case l == nil && opens:
-		g.writePage(w, http.StatusUnauthorized, dashboard.SignedOut())
+		g.writePage(w, http.StatusUnauthorized, dashboard.SignedOut(false))
 		return
 	case l == nil:
 		g.refuse(w, errToken)

@@ -19,12 +19,13 @@ func (p *Pages) Failed(status int, message string) *Page {
 	return p.page("failed", title, "", "all", failed{status, title, message})
 }
 
-// SignedIn is the page that a link to the dashboard opens. Its script stores the key, unless that is empty, for the
-// pages of its address, and then opens the first page.
-func SignedIn(key string) []byte { return plain("signed-in", key) }
+// SignIn is the page that a link to the dashboard opens. key is that of the link; "": the browser is signed in already. Its script signs the
+// browser in when the button is pressed, stores the key of the login for the pages of its address, and then opens the first page.
+func SignIn(key string) []byte { return plain("sign-in", key) }
 
-// SignedOut is the page for a browser that is not signed in: it says how to get a link.
-func SignedOut() []byte { return plain("signed-out", nil) }
+// SignedOut is the page for a browser that is not signed in: it says how to get a link to this device. spent says that it has come with a link
+// that works no more.
+func SignedOut(spent bool) []byte { return plain("signed-out", spent) }
 
 // Frame is the part that all pages have in common. Its script asks for the rest of the page, with the key.
 func Frame() []byte { return plain("layout", &Page{Title: "understudy", Watch: "all"}) }

@@ -58,9 +58,9 @@ without a login it signs out all.`,
 func listLogins(ctx context.Context, a *cli.App) error {
 	list, err := a.Client().Logins(ctx)
 	return printList(a, list, err, "no browser is signed in: `understudy dashboard` prints a link that signs one in",
-		[]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"},
+		[]string{"LOGIN", "BROWSER", "FROM", "SIGNED IN", "LAST USED", "ENDS"},
 		func(l *api.Login) []string {
-			return []string{l.ID, l.Browser, words.Ago(l.CreatedAt), words.Ago(l.UsedAt), term.Stamp(&l.ExpiresAt)}
+			return []string{l.ID, l.Browser, l.From, words.Ago(l.CreatedAt), words.Ago(l.UsedAt), term.Stamp(&l.ExpiresAt)}
 		})
 }
 

@@ -44,15 +44,6 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 			t.Errorf("%s: want the file to exist: %t, got %v", what, want, err)
 		}
 	}
-	visit := func(url string) {
-		t.Helper()
-		res, err := http.Get(url)
-		must(t, err)
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", url, res.Status)
-		}
-	}
 
 	desktop(`test "$1" = "` + page + `"`)
 	if said := open(); !strings.Contains(said, "opens in your browser") {
@@ -64,11 +55,11 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	}
 	other, err := r.client.DashboardLink(t.Context())
 	must(t, err)
-	visit(other.URL)
+	signInWith(t, other.URL)
 	there("another link was used", true)
 	_, url, _ := strings.Cut(string(b), "url=")
 	url, _, _ = strings.Cut(url, `"`)
-	visit(url)
+	signInWith(t, url)
 	there("its link was used", false)
 
 	open()
@@ -82,6 +73,18 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 		t.Errorf("the command said %q", said)
 	}
 	there("no browser", false)
+}
+
+// signInWith presses the button of the page that a link opens.
+func signInWith(t *testing.T, link string) {
+	t.Helper()
+	address, key, _ := strings.Cut(link, "?key=")
+	res, err := http.Post(address, "application/json", strings.NewReader(`{"key": "`+key+`"}`))
+	must(t, err)
+	res.Body.Close()
+	if res.StatusCode != http.StatusCreated {
+		t.Errorf("%s: %s", link, res.Status)
+	}
 }
 
 // TestDashboardLoginsCanBeListedAndSignedOut: The command line lists the browsers that are signed in, and signs them
@@ -102,9 +105,7 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 	for range 2 {
 		link, err := r.client.DashboardLink(t.Context())
 		must(t, err)
-		res, err := http.Get(link.URL)
-		must(t, err)
-		res.Body.Close()
+		signInWith(t, link.URL)
 	}
 	logins, err := r.client.Logins(t.Context())
 	if err != nil || len(logins) != 2 {

@@ -96,12 +96,15 @@ func newBrowser(r *rig) *tab {
 	return newTab(r, chromium.ctx, chromedp.WithNewBrowserContext())
 }
 
-// signIn opens a link to the dashboard.
+// signIn opens a link to the dashboard, and presses the button of its page.
 func (p *tab) signIn() {
 	p.r.t.Helper()
 	link, err := p.r.client.DashboardLink(p.r.t.Context())
 	must(p.r.t, err)
-	p.open(link.URL)
+	p.do(chromedp.Navigate(link.URL))
+	p.takePicture("sign-in")
+	p.click("#sign-in")
+	p.awaitLive()
 }
 
 // openTab opens a page in another tab of the same browser, and waits until the page follows the feed.
@@ -173,13 +176,14 @@ func (p *tab) isExpected(e *log.Entry) bool {
 
 func (p *tab) visit(path string) {
 	p.r.t.Helper()
-	p.open(p.base + path)
+	p.do(chromedp.Navigate(p.base + path))
+	p.awaitLive()
 }
 
-// open opens a page and waits until it follows the feed.
-func (p *tab) open(url string) {
+// awaitLive waits until the page follows the feed.
+func (p *tab) awaitLive() {
 	p.r.t.Helper()
-	p.do(chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")), chromedp.WaitVisible(chromedp.CSS("main > *")))
+	p.do(chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")), chromedp.WaitVisible(chromedp.CSS("main > *")))
 }
 
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
