@@ -39,8 +39,7 @@ func asks(p *person, a *agent, command string) (newest daemon.Permission) {
 // TestPermissionByRule: what was allowed for an agent, and what the rules of its persona say, is answered before a person is asked. The row
 // says which rule it was.
 func TestPermissionByRule(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		first := asks(p, a, "make deploy")
 		p.w.ok(p.ask(h, "allow for the agent", func(ctx context.Context, d *house.House) error {
 			return errorOf(d.Permissions.Answer(ctx, first.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: first.Digest, From: p.name}))
@@ -62,14 +61,13 @@ func TestPermissionByRule(t *testing.T) {
 		if n := events(p, event.AgentWaiting); n != waits {
 			t.Errorf("a person was asked %d times", n-waits)
 		}
-	})
+	}))
 }
 
 // TestAnswerIsNotAskedAgain: the registry says for a moment longer that a dialog is open, after its permission was answered. The agent is at
 // work all the same, and the operator is told once that it waits.
 func TestAnswerIsNotAskedAgain(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		asked := asks(p, a, "make deploy")
 		p.wait("looks on", 5*time.Second, 5*time.Second)
 		a.dialog.before = "waiting" // what the registry says when the dialog is closed
@@ -78,14 +76,13 @@ func TestAnswerIsNotAskedAgain(t *testing.T) {
 		a.register("busy")
 		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
 		equal(t, "it is told … times that the agent waits", events(p, event.AgentWaiting), 1)
-	})
+	}))
 }
 
 // TestDialogOfAPermissionIsAnsweredAsOne: the dialog of a permission that is held is shown, and answered as a permission only. When
 // nobody has answered it in time, the dialog is answered as every other one.
 func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		asked := asks(p, a, "make deploy")
 		shown := shownDialog(p, a)
 		if !strings.Contains(shown.Why, fmt.Sprintf("permission show %d", asked.ID)) || len(shown.Choices) != 2 {
@@ -100,13 +97,12 @@ func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
 		if got, err := chooseAt(p, a, shown.ID, 2); err != nil || got.State != daemon.DialogGone || got.Label != "No" {
 			t.Errorf("%+v %v", got, err)
 		}
-	})
+	}))
 }
 
 // TestDialogIsAnsweredOnce: two people choose at once. The first answer counts, the second is told what was chosen, and the log has one of each.
 func TestDialogIsAnsweredOnce(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		go await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
 		shown := shownDialog(p, a)
@@ -134,7 +130,7 @@ func TestDialogIsAnsweredOnce(t *testing.T) {
 				t.Errorf("%s: %+v", typ, list)
 			}
 		}
-	})
+	}))
 }
 
 // shownDialog is what an operator is shown of an agent's dialog.

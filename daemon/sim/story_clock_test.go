@@ -17,23 +17,21 @@ import (
 // time of its deadline.
 func TestClockStepsCountAgainstNothing(t *testing.T) {
 	for _, by := range []time.Duration{-2 * time.Hour, -time.Minute, -3 * time.Second, time.Minute, 2 * time.Hour} {
-		storyAs(t, fmt.Sprint(by), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, fmt.Sprint(by), with(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 30 * time.Second
 			p.request(h, a, daemon.AwaitingDocument)
 			h.setClock(by)
 			if done := p.reach(a, daemon.Completed); done.Error != nil || done.Metrics.TotalMS < 0 {
 				t.Error(done.Error, done.Metrics)
 			}
-		})
+		}))
 	}
 }
 
 // TestClockIsSetBackTwice: the clock is set back twice, to a time that it has not shown before. A handoff that begins then
 // has all the time of its deadlines.
 func TestClockIsSetBackTwice(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		h.setClock(-45 * time.Minute)
 		p.wait("waits", 8*time.Second, 8*time.Second)
 		h.setClock(-4 * time.Minute)
@@ -41,14 +39,13 @@ func TestClockIsSetBackTwice(t *testing.T) {
 		if done := p.request(h, a, daemon.Completed); done.Error != nil {
 			t.Error(done.Error)
 		}
-	})
+	}))
 }
 
 // TestDeadlineAcrossASetBackAndARestart: the clock is set back while no daemon runs. A deadline is then no later than
 // after any other restart.
 func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
@@ -56,40 +53,36 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
 			t.Errorf("failed with %v", failed.Error)
 		}
-	})
+	}))
 }
 
 // TestForkAfterTheClockWasSetBack: the clock is set back between the start of the daemon and the start of a fork, so that
 // the fork seems to be older. The daemon does not take it for the fork of an earlier daemon.
 func TestForkAfterTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		h.setClock(-time.Hour)
 		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestWorkAfterTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it. The daemon takes
 // the prompt for newer all the same. Every run checks that no agent is ended with work that no document mentions.
 func TestWorkAfterTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 20 * time.Second
 		p.request(h, a, daemon.AwaitingDocument)
 		h.setClock(-30 * time.Second)
 		a.person("one more thing", tmux.Enter)
 		p.awaitQuestion(a, 5*time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestWorkStaysAsTheClockGoesOn: the clock was set back, and shows again the time at which the instruction was typed. The
 // daemon still knows of the work that came after the instruction.
 func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 10 * time.Second
 		p.w.afterFirst(func(what string) bool {
 			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
@@ -101,19 +94,17 @@ func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 		p.awaitQuestion(a, 5*time.Minute)
 		p.wait("lets the clock show that time again", time.Minute, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestHandoffAfterTheClockWasSetBack: an agent takes a prompt, the clock is set back, and the handoff begins. The daemon
 // does not take the prompt for work that came after the instruction.
 func TestHandoffAfterTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		h.setClock(-time.Hour)
 		p.wait("waits", 5*time.Second, 5*time.Second)
 		p.request(h, a, daemon.Completed)
-	})
+	}))
 }
 
 // TestStepAfterTheClockWasSetBack: the clock is set back before an agent takes its step's prompt, so that the prompt seems
@@ -149,21 +140,18 @@ func promptBesideAFork(p *person, h *host, a *agent, forward time.Duration) {
 // TestWorkAfterAForkAndTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the
 // clock is set back to before both. The daemon does not forget the prompt.
 func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		promptBesideAFork(p, h, a, 0)
 		h.setClock(-time.Hour)
 		p.awaitQuestion(a, 5*time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestDeadlineWhileTheClockIsSetBackOverAFreeze: a daemon is frozen again and again soon after its start, and the clock is
 // set back meanwhile. The daemon gives a deadline the half minute that it gives after each start. Every run checks that.
 func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
@@ -181,22 +169,20 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
 			t.Errorf("failed with %v", failed.Error)
 		}
-	})
+	}))
 }
 
 // TestWorkBeforeTheDaemonBegan: a prompt's hook is lost, and the clock is set back before the next daemon starts, so that
 // the prompt's time is in the future. The daemon, which cannot know of the clock, still finds the prompt.
 func TestWorkBeforeTheDaemonBegan(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.loseHooks(hooks.UserPromptSubmit)
 		promptBesideAFork(p, h, a, 10*time.Minute)
 		p.end(h)
 		h.setClock(-5 * time.Minute)
 		p.awaitQuestion(a, 5*time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // failWriting has an agent think for so long about its document that its handoff fails, and interrupts it. The agent is quick from then on.
@@ -221,8 +207,7 @@ func writeByHand(t *testing.T, h *daemon.Handoff, at time.Time) {
 // TestWorkWhileARecordIsAssembled: the agent of a retried handoff takes a prompt after the daemon has read the document
 // and before it has recorded it. The daemon asks before it ends the agent.
 func TestWorkWhileARecordIsAssembled(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		failed := failWriting(p, h, a)
 		writeByHand(t, &failed, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
@@ -233,14 +218,13 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 		p.w.ok(p.retry(&failed))
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestDocumentOfTheSameMoment: the agent of a failed handoff takes a prompt in the moment in which its document is written. Nothing says
 // which came first, so a retry asks for the document anew.
 func TestDocumentOfTheSameMoment(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		failed := failWriting(p, h, a)
 		p.promptOnce(a)
 		writeByHand(t, &failed, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
@@ -249,7 +233,7 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 		if rec, err := p.w.store.Record(ctx(), failed.ID); err != nil || strings.Contains(rec.Document, "All of it.") {
 			t.Errorf("%v; the record has the old document:\n%s", err, rec.Document)
 		}
-	})
+	}))
 }
 
 // TestTurnsOfAServerAfterTheClockWasSetBack: the clock is set back after an agent began whose server tells its turns, so that its prompts
@@ -257,8 +241,7 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 // the agent's begin again, and also in a session that an earlier agent had. It takes no prompt of that agent for this one's.
 func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 	for what, opened := range map[string]bool{"a session of its own": false, "an earlier agent's session": true} {
-		storyAs(t, what, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, "opencode")
+		storyAs(t, what, withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
 			if opened {
 				message(p, h, a, "the work of the first agent")
 				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
@@ -284,14 +267,13 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 				a.person("", tmux.Escape)
 				p.await("the end of its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Idle })
 			}
-		})
+		}))
 	}
 }
 
 // TestSleepCountsAgainstNothing: a host sleeps through a deadline. Nothing fails.
 func TestSleepCountsAgainstNothing(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Minute
 		p.request(h, a, daemon.AwaitingDocument)
 		h.asleep = time.Now().Add(time.Hour)
@@ -301,5 +283,5 @@ func TestSleepCountsAgainstNothing(t *testing.T) {
 		if done := p.reach(a, daemon.Completed); done.Error != nil {
 			t.Error(done.Error)
 		}
-	})
+	}))
 }

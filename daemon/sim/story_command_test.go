@@ -84,9 +84,7 @@ func turns(p *person, a *agent) (n int) {
 // A daemon that is replaced meanwhile holds it again, and begins no second handoff. In the end the pane shows who goes on.
 func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 	for name, replaced := range map[string]bool{"one daemon": false, "two daemons": true} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			worked := turns(p, a)
 			s := typesCommand(p, a, `/handoff the "parser" isn't done; $(date) `)
 			p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
@@ -104,7 +102,7 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 			p.await("the outcome in the pane", time.Minute, func() bool {
 				return strings.Contains(strings.Join(h.term.Messages(), "\n"), "Handoff 1 is done, agent 2 goes on: understudy agent attach 2")
 			})
-		})
+		}))
 	}
 }
 
@@ -112,9 +110,7 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 // begun.
 func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 	for name, down := range map[string]bool{"the daemon runs": false, "no daemon runs": true} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			worked := turns(p, a)
 			p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ generating") }, func() time.Duration { return 10 * time.Second })
 			s := typesCommand(p, a, "/handoff the parser")
@@ -132,15 +128,14 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 			if n := turns(p, a); n != worked || p.row(a).State != daemon.Idle {
 				t.Errorf("%d turns began, and the agent is %s", n-worked, p.row(a).State)
 			}
-		})
+		}))
 	}
 }
 
 // TestHandoffCommandThatIsRefused: the pane shows why no handoff can start, and what to do. A command that no daemon has answered was a turn: its
 // hook requests nothing when it comes out of the spool.
 func TestHandoffCommandThatIsRefused(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		s := typesCommand(p, a, "/handoff")
 		p.await("the answer", time.Minute, func() bool { return s.said != "" })
 		equal(t, "the person was told", s.said, "No handoff was started: Nothing to hand off (no messages yet).")
@@ -157,5 +152,5 @@ func TestHandoffCommandThatIsRefused(t *testing.T) {
 		if list := p.handoffs(a.id); len(list) != 0 {
 			t.Errorf("handoffs %+v", list)
 		}
-	})
+	}))
 }

@@ -48,8 +48,7 @@ func automatic(p *person, a *agent) daemon.Handoff {
 // TestTiersOfAContext: the log has the changes of the tier alone, and the operator is told of a high one if the agent is not handed over by
 // itself. A report about another session counts for nothing.
 func TestTiersOfAContext(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		h.daemon.d.Settings().Handoff.Auto.Enabled = false
 		p.promptOnce(a)
 		for _, percent := range []int64{59, 61, 62, 71, 99, 10} {
@@ -74,15 +73,13 @@ func TestTiersOfAContext(t *testing.T) {
 		}) {
 			t.Errorf("no alert says what to do: %+v", high)
 		}
-	})
+	}))
 }
 
 // TestFullAgentIsHandedOver: an agent whose window is nearly full is handed over by itself at the end of its turn, once, unless it is young or
 // was as full from its start.
 func TestFullAgentIsHandedOver(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		fill(p, h, a, 5)
 		fill(p, h, a, 76)
 		wantHandoffs(p, a, 0) // it is young
@@ -117,13 +114,12 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		fill(p, h, next, 80)
 		automatic(p, next)
 		p.reach(next, daemon.Completed)
-	})
+	}))
 }
 
 // TestContextIsReadAgainAtTheRecord: no status line reports, so the handoff has what the transcript says when its record is made.
 func TestContextIsReadAgainAtTheRecord(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		turn(p, a)
 		p.await("a measurement", time.Minute, func() bool { return p.row(a).Context != nil })
 		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
@@ -135,14 +131,12 @@ func TestContextIsReadAgainAtTheRecord(t *testing.T) {
 		if done := p.request(h, a, daemon.Completed); done.ContextUse == nil || done.ContextUse.Tokens != 700_000 || done.ContextUse.Source != daemon.FromTranscript {
 			t.Errorf("handed over at %+v", done.ContextUse)
 		}
-	})
+	}))
 }
 
 // TestHandoffThatIsRefusedIsToldOnce: the daemon cannot hand a full agent over by itself. The operator is told once, and it does not try again.
 func TestHandoffThatIsRefusedIsToldOnce(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.wait("gets older", 3*time.Minute, 3*time.Minute)
 		p.w.ok(os.Remove(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md")))
 		p.w.ok(h.daemon.d.Personas.Refresh())
@@ -155,7 +149,7 @@ func TestHandoffThatIsRefusedIsToldOnce(t *testing.T) {
 		if len(told) != 1 || !told[0].Alert || word(&told[0], "code") != "persona_broken" || !strings.Contains(word(&told[0], "message"), "`understudy handoff 1`") {
 			t.Errorf("told: %+v", told)
 		}
-	})
+	}))
 }
 
 // TestCompaction: with automatic handoffs, the first compaction of an agent is refused, and a copy of its session writes the document at the
@@ -163,8 +157,7 @@ func TestHandoffThatIsRefusedIsToldOnce(t *testing.T) {
 // operator is told.
 func TestCompaction(t *testing.T) {
 	for _, auto := range []bool{true, false} {
-		storyAs(t, fmt.Sprint("auto ", auto), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, fmt.Sprint("auto ", auto), with(func(t *testing.T, p *person, h *host, a *agent) {
 			h.daemon.d.Settings().Handoff.Auto.Enabled = auto
 			p.promptOnce(a)
 			compacts := func(refused bool) {
@@ -185,6 +178,6 @@ func TestCompaction(t *testing.T) {
 			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && a.stop == nil })
 			compacts(false)
 			wantHandoffs(p, a, map[bool]int{true: 1}[auto])
-		})
+		}))
 	}
 }

@@ -19,8 +19,7 @@ import (
 func TestChoiceThroughKills(t *testing.T) {
 	for _, how := range []fault{none, crashBefore, crashAfter} {
 		for nth := 1; nth <= 6 && (how != none || nth == 1); nth++ {
-			storyAs(t, fmt.Sprintf("%s %d", how, nth), func(t *testing.T, p *person, h *host) {
-				a := agentOn(p, h, "claude")
+			storyAs(t, fmt.Sprintf("%s %d", how, nth), withOn("claude", func(t *testing.T, p *person, h *host, a *agent) {
 				taken := make(chan int, 1)
 				go func() {
 					taken <- await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
@@ -64,7 +63,7 @@ func TestChoiceThroughKills(t *testing.T) {
 					return
 				}
 				a.dialog.give(0)
-			})
+			}))
 		}
 	}
 }
@@ -73,8 +72,7 @@ func TestChoiceThroughKills(t *testing.T) {
 // there. Nothing is pressed in it, even if it comes when the answer is committed already.
 func TestChoiceOfADialogThatIsGone(t *testing.T) {
 	for _, committed := range []bool{false, true} {
-		storyAs(t, fmt.Sprint("committed ", committed), func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, "claude")
+		storyAs(t, fmt.Sprint("committed ", committed), withOn("claude", func(t *testing.T, p *person, h *host, a *agent) {
 			ask := func(what string) {
 				await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: what, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 			}
@@ -103,7 +101,7 @@ func TestChoiceOfADialogThatIsGone(t *testing.T) {
 				t.Errorf("the answer is %s: %s", in.State, in.Note)
 			}
 			a.dialog.give(0)
-		})
+		}))
 	}
 }
 

@@ -94,9 +94,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			if code == "context_unwritable" && then != "right" {
 				continue // the document is good
 			}
-			storyAs(t, fmt.Sprint(code, " ", then), func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
+			storyAs(t, fmt.Sprint(code, " ", then), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 				p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
 					p.w.ok(spoil(p.handoffs(a.id)[0].FilePath))
 					return 0
@@ -126,7 +124,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				if _, err := os.Lstat(strings.TrimSuffix(bad.FilePath, ".md") + ".aside.md"); (err == nil) != (then != "right" && code != data.DocumentMissing) {
 					t.Errorf("the document that was refused: %v", err)
 				}
-			})
+			}))
 		}
 	}
 }
@@ -144,9 +142,7 @@ func TestCopiesThatFail(t *testing.T) {
 		"an error": {"", "API Error: 529 overloaded", 0, "generation_failed", "Handoff failed: API Error: 529 overloaded"},
 		"hangs":    {"", "", time.Hour, "document_timeout", "Handoff failed: the document was not generated in time (document_timeout 1m30s)"},
 	} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.copied = func(string) (string, string) { return c.text, c.failure }
 			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
 			p.requestHandoff(h, a, daemon.ModeGenerate)
@@ -165,7 +161,7 @@ func TestCopiesThatFail(t *testing.T) {
 			wantCode(t, retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
 			p.w.ok(retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeAgent}))
 			p.reach(a, daemon.Completed)
-		})
+		}))
 	}
 }
 
@@ -173,8 +169,7 @@ func TestCopiesThatFail(t *testing.T) {
 // did, and the Stop of that turn is not answered. A retry instructs the agent anew.
 func TestTurnThatDoesNotEnd(t *testing.T) {
 	for _, asks := range []bool{false, true} {
-		storyAs(t, fmt.Sprint("asks ", asks), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, fmt.Sprint("asks ", asks), with(func(t *testing.T, p *person, h *host, a *agent) {
 			over := false
 			a.extra = func(ctx context.Context) bool {
 				if asks {
@@ -204,14 +199,13 @@ func TestTurnThatDoesNotEnd(t *testing.T) {
 				t.Errorf("the agent was given %q", a.given)
 			}
 			p.retryToEnd(a)
-		})
+		}))
 	}
 }
 
 // TestDocumentWithoutAStop: no hook tells of the end of the document's turn. The daemon sees that the document is there and the agent idle.
 func TestDocumentWithoutAStop(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.loseHooks(hooks.Stop)
 		done := p.request(h, a, daemon.Completed)
 		moves, err := p.w.store.Transitions(ctx(), done.ID)
@@ -220,7 +214,7 @@ func TestDocumentWithoutAStop(t *testing.T) {
 		}) {
 			t.Errorf("moves %+v: %v", moves, err)
 		}
-	})
+	}))
 }
 
 // TestCancelledHandoff: a handoff can be cancelled until its record: while the agent is busy and never hears of it, while the instruction is
@@ -228,8 +222,7 @@ func TestDocumentWithoutAStop(t *testing.T) {
 // handoff has a document of its own. After the record the cancellation is refused.
 func TestCancelledHandoff(t *testing.T) {
 	for _, in := range []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.ShuttingDown} {
-		storyAs(t, string(in), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, string(in), with(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 20 * time.Second
 			a.person("some work", tmux.Enter)
 			p.await("its turn", time.Minute, func() bool { return a.stop != nil })
@@ -264,6 +257,6 @@ func TestCancelledHandoff(t *testing.T) {
 			if done := p.request(h, a, daemon.Completed); done.ID == first.ID || done.FilePath == first.FilePath || done.Ref == first.Ref {
 				t.Errorf("after handoff %+v: %+v", first, done)
 			}
-		})
+		}))
 	}
 }

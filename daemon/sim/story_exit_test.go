@@ -25,22 +25,20 @@ func delayEnterOfExit(p *person, do func() time.Duration) {
 // TestExitCommandTypedLate: typing the exit command takes as long as exit_timeout. The agent still has all of
 // exit_timeout to exit.
 func TestExitCommandTypedLate(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.exit = 4 * time.Second
 		delayEnterOfExit(p, func() time.Duration { return settings().Handoff.ExitTimeout })
 		p.request(h, a, daemon.Completed)
 		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "Signal ") }) {
 			t.Error("a daemon signalled the agent, which was about to exit")
 		}
-	})
+	}))
 }
 
 // TestPromptBehindExit: a person types behind the exit command before the daemon presses Enter, which makes a prompt of
 // both. The daemon does not end that prompt's turn, even if the prompt's hook comes after exit_timeout.
 func TestPromptBehindExit(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 20 * time.Second
 		delayEnterOfExit(p, func() time.Duration {
 			a.frozen = time.Now().Add(time.Second)
@@ -52,7 +50,7 @@ func TestPromptBehindExit(t *testing.T) {
 		p.request(h, a, daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestPromptRightBeforeExit: a person submits a prompt right before the daemon pastes the exit command. The agent reads both at once, so the
@@ -88,8 +86,7 @@ func TestPromptRightBeforeExit(t *testing.T) {
 // TestEnterAfterKills: several daemons are killed, one after the other, just before they press Enter. They do not use up
 // the Enters that a delivery may have.
 func TestEnterAfterKills(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		kills := 0
 		p.w.inject = func(c *call) fault {
 			if kills == maxKills || !strings.HasPrefix(c.what, "Press ") {
@@ -102,7 +99,7 @@ func TestEnterAfterKills(t *testing.T) {
 		if kills < maxKills {
 			t.Errorf("%d daemons were killed", kills)
 		}
-	})
+	}))
 }
 
 // maxKills is how many daemons are killed before an Enter. A delivery may have as many Enters.
@@ -110,8 +107,7 @@ const maxKills = 3
 
 // TestWorkAfterSIGTERM: an agent ignores /exit and SIGTERM, and then takes a prompt. The daemon does not kill it.
 func TestWorkAfterSIGTERM(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.ignoreTerm, a.mood.deaf = true, true
 		p.request(h, a, daemon.ShuttingDown)
 		p.await("SIGTERM", time.Minute, func() bool {
@@ -122,15 +118,14 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 		p.awaitQuestion(a, time.Minute)
 		a.mood.deaf = false
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestServerRefusesTheExit: a person gives an agent more work before it is asked to exit, and the daemon cannot read the agent's
 // session just then. The server's own answer keeps the agent alive, also if the clock was set back by then.
 func TestServerRefusesTheExit(t *testing.T) {
 	for _, by := range []time.Duration{0, -time.Hour} {
-		storyAs(t, by.String(), func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, "opencode")
+		storyAs(t, by.String(), withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
 			blind := func(c *call) fault {
 				if strings.HasPrefix(c.what, "GET session") {
 					return failed
@@ -153,27 +148,25 @@ func TestServerRefusesTheExit(t *testing.T) {
 			p.w.inject = nil
 			p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
 			p.retryToEnd(a)
-		})
+		}))
 	}
 }
 
 // TestServerExitsAfterASetBack: the clock is set back while the agent writes the document, so its prompts have later times than its rest.
 // They are no new work: the agent exits without a person.
 func TestServerExitsAfterASetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "opencode")
+	story(t, withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
 		p.request(h, a, daemon.AwaitingDocument)
 		h.setClock(-time.Hour)
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestExitBehindATurnThatIsHeardLate: an agent that reads an inbox is given work just before the daemon asks it to exit, and the hook of that
 // prompt is slow. The agent finds the file when the turn is over. It does not exit: the daemon did not know of the turn. Every run checks that
 // no agent is ended with work that no document mentions.
 func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "omp")
+	story(t, withOn("omp", func(_ *testing.T, p *person, h *host, a *agent) {
 		p.promptOnce(a)
 		a.mood.think = 0
 		given := false
@@ -194,15 +187,14 @@ func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 		p.request(h, a, daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestExitBehindATextThatCameFirst: a text is on its way into the composer when the daemon pastes the exit command, and the screen shows both
 // together only then. The daemon presses no Enter, which would make one prompt of them, and ends the agent with a signal.
 func TestExitBehindATextThatCameFirst(t *testing.T) {
 	for _, runtime := range []string{"claude", "codex"} {
-		storyAs(t, runtime, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, runtime)
+		storyAs(t, runtime, withOn(runtime, func(t *testing.T, p *person, h *host, a *agent) {
 			p.promptOnce(a)
 			p.w.delayFirst(func(c *call) bool {
 				return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)
@@ -217,16 +209,14 @@ func TestExitBehindATextThatCameFirst(t *testing.T) {
 					t.Errorf("the agent was given %q", text)
 				}
 			}
-		})
+		}))
 	}
 }
 
 // TestDialogOfAWithdrawnExit: the runtime asks whether to exit although a task runs, and at that moment it takes a prompt. The handoff withdraws
 // its request to exit, and leaves the dialog: what the turn asks would wait behind it.
 func TestDialogOfAWithdrawnExit(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.request(h, a, daemon.ShuttingDown)
 		a.tasks++
 		p.poll("the question whether to exit", func() bool { return a.dialog != nil && a.dialog.exit })
@@ -237,5 +227,5 @@ func TestDialogOfAWithdrawnExit(t *testing.T) {
 		}
 		a.tasks--
 		p.retryToEnd(a)
-	})
+	}))
 }

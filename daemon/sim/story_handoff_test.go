@@ -17,8 +17,7 @@ import (
 // TestPromptUnderExit: a person submits a prompt while the daemon types the exit command. The daemon does not end the
 // agent, and removes the exit command from the composer.
 func TestPromptUnderExit(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 20 * time.Second
 		a.mood.hands = 10 * time.Millisecond
 		h.term.before = func(text string) { // a person submits a moment before the paste
@@ -31,14 +30,13 @@ func TestPromptUnderExit(t *testing.T) {
 		p.awaitQuestion(a, time.Minute)
 		equal(t, "the composer holds", a.composer.Text, "")
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestCancelWhileTyping: the agent's daemon is frozen after it has committed the intention to type the instruction, and
 // another host's daemon cancels the handoff. The first daemon does not type the instruction any more.
 func TestCancelWhileTyping(t *testing.T) {
-	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	storyOn(t, 2, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.afterFirst(func(what string) bool {
 			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ")
 		}, func() {
@@ -51,14 +49,13 @@ func TestCancelWhileTyping(t *testing.T) {
 		if len(a.pending) > 0 || !a.documentAt.IsZero() {
 			t.Error("the daemon typed the instruction of a cancelled handoff")
 		}
-	})
+	}))
 }
 
 // TestDocumentsOfAnotherHost: a skill names no document on a host other than the agent's, because the agent could not read
 // it.
 func TestDocumentsOfAnotherHost(t *testing.T) {
-	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	storyOn(t, 2, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.request(h, a, daemon.Completed)
 		other := p.w.hosts[1]
 		var id int64
@@ -84,7 +81,7 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 		if strings.Contains(list[0].Text, h.dir.Root()) {
 			t.Errorf("the skill names files of another host: %s", list[0].Text)
 		}
-	})
+	}))
 }
 
 // TestSpawnAnswerLost: tmux makes a pane but reports a failure. The daemon finds the pane and takes it for the agent's.
@@ -150,8 +147,7 @@ func TestHooksAreRunTwice(t *testing.T) {
 // TestTurnBetweenExitAndItsEnter: an agent takes a prompt and ends its turn while the exit command is on its way to the
 // pane. The daemon does not end the agent. Every run checks that.
 func TestTurnBetweenExitAndItsEnter(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Second
 		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
@@ -160,7 +156,7 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 		p.request(h, a, daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestWorkWithoutASessionStart: an agent's first hook is lost. The daemon still knows of the agent's prompts, by the

@@ -47,8 +47,7 @@ func killHeir(p *person, a *agent, heir int) {
 
 // TestAnotherPersonaTakesOver: an agent is handed over to one agent of another persona. It ends first, as in any handoff.
 func TestAnotherPersonaTakesOver(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		done := share(p, h, a, heirs(personaSlugs[1]), daemon.Completed)
 		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
 		if err != nil || next.PersonaSlug() != personaSlugs[1] || next.Name != personaSlugs[1] || next.Generation != 2 {
@@ -61,7 +60,7 @@ func TestAnotherPersonaTakesOver(t *testing.T) {
 		if ended := p.row(a).EndedAt; ended == nil || ended.After(next.CreatedAt) {
 			t.Error("the outgoing agent ended after its successor began")
 		}
-	})
+	}))
 }
 
 // TestHeirIsLaunchedAsItself: an heir of another persona has that persona's text and model, the permission mode that was chosen for it, and may
@@ -93,8 +92,7 @@ func TestHeirIsLaunchedAsItself(t *testing.T) {
 // TestRetryStartsWhatIsMissing: one of two heirs dies before it is briefed. The handoff fails and names it; the outgoing
 // agent lives. A retry starts that heir alone, and then the outgoing agent ends.
 func TestRetryStartsWhatIsMissing(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		killHeir(p, a, 1)
 		failed := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		briefed, missing := failed.Heirs[0], failed.Heirs[1]
@@ -110,14 +108,13 @@ func TestRetryStartsWhatIsMissing(t *testing.T) {
 		if *done.Heirs[0].AgentID != *briefed.AgentID || *done.Heirs[1].AgentID == *missing.AgentID || !done.Heirs[0].BriefedAt.Equal(*briefed.BriefedAt) {
 			t.Errorf("after the retry: %+v", done.Heirs)
 		}
-	})
+	}))
 }
 
 // TestKeptAgentHandsOverAgain: an agent that was kept beside its heir gets the message that was sent to it meanwhile, and is
 // handed over for good later.
 func TestKeptAgentHandsOverAgain(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		share(p, h, a, handoffs.HandoffRequest{Keep: true}, daemon.AwaitingDocument)
 		p.send(a.id)
 		first := p.reach(a, daemon.Completed)
@@ -135,14 +132,13 @@ func TestKeptAgentHandsOverAgain(t *testing.T) {
 		if p.row(a).EndedAt == nil {
 			t.Error("it lives on after the second handoff")
 		}
-	})
+	}))
 }
 
 // TestWorkBesideTheHeirs: an agent is given work while its heirs are briefed. The daemon asks before it ends the agent, and
 // a retry lets the agent live.
 func TestWorkBesideTheHeirs(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
 			a.person("Look at the barn", tmux.Enter)
 		})
@@ -152,25 +148,23 @@ func TestWorkBesideTheHeirs(t *testing.T) {
 		if done := p.handoffs(a.id)[0]; p.row(a).EndedAt != nil || !done.Keep {
 			t.Errorf("ended at %v, kept %v", p.row(a).EndedAt, done.Keep)
 		}
-	})
+	}))
 }
 
 // TestHeirsWithoutTheOutgoingAgent: the outgoing agent dies while its heirs are briefed. They have all they need.
 func TestHeirsWithoutTheOutgoingAgent(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ briefing_heirs") }, func() {
 			a.signal(syscall.SIGKILL)
 		})
 		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
-	})
+	}))
 }
 
 // TestABriefedHeirIsReady: an heir that is briefed takes messages and can be handed over, although another heir of the
 // same handoff is not ready.
 func TestABriefedHeirIsReady(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.born = func(b *agent) {
 			if n := len(p.w.agents); n == 3 { // the heir that is started last, whichever of the two that is
 				b.mood.start = 10 * time.Minute
@@ -199,14 +193,13 @@ func TestABriefedHeirIsReady(t *testing.T) {
 		if got := p.handoffs(a.id)[0]; !got.Open() {
 			t.Errorf("the handoff is %s already", got.Phase)
 		}
-	})
+	}))
 }
 
 // TestRefusedBriefingIsSubmittedLater: a person types behind the prompt of an heir, and another hook refuses both. What returns to the composer
 // is the person's draft: a retry puts it aside and briefs the heir, and the person submits the draft later.
 func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.born = func(heir *agent) {
 			heir.refusing = len(p.w.agents) == 2
 			p.w.employEndless("somebody who types", func(p *person) {
@@ -224,7 +217,7 @@ func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
 		}
 		heir.person("", tmux.Enter)
 		p.await("the end of the turn of the draft", time.Minute, func() bool { return len(heir.answers) > 1 })
-	})
+	}))
 }
 
 // TestCrashWhileHeirsAreBriefed: the daemon is killed before or after each of its writes and each of its acts in a terminal,

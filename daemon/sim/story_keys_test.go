@@ -53,8 +53,7 @@ func awaitKeysOff(p *person, a *agent, n int, why string) {
 // TestKeysAreTypedOnceAndInOrder: what a page types gets into the composer, each batch once. The log says who, for how long and how
 // many, and never what.
 func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		s := beginKeys(p, a)
 		for i, batch := range [][]string{{"say he"}, {"lp; ", "$HOME"}} {
 			for _, again := range []bool{false, true} {
@@ -81,14 +80,13 @@ func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
 		if len(on) != 1 || !strings.Contains(on[0].Words(), "browser") || strings.Contains(string(off[0].Payload), "help") {
 			t.Errorf("%+v %+v", on, off)
 		}
-	})
+	}))
 }
 
 // TestKeysEndByThemselves: when no key comes, when the page goes, when another page takes over, when the daemon is restarted, and
 // when the agent ends.
 func TestKeysEndByThemselves(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		s := beginKeys(p, a)
 		for range 4 * 60 / 5 { // an open page says something every few seconds
 			p.wait("looks on", 5*time.Second, 5*time.Second)
@@ -128,13 +126,12 @@ func TestKeysEndByThemselves(t *testing.T) {
 		beginKeys(p, a)
 		p.stop(h, a.id, true)
 		awaitKeysOff(p, a, 5, "the agent has ended")
-	})
+	}))
 }
 
 // TestKeysWaitForAnEnter: while the daemon may still press Enter for a text of its own, keys are not mixed with that text.
 func TestKeysWaitForAnEnter(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		s := beginKeys(p, a)
 		lost := false
 		p.w.inject = func(c *call) fault {
@@ -150,5 +147,5 @@ func TestKeysWaitForAnEnter(t *testing.T) {
 			t.Error(err)
 		}
 		p.await("both", time.Minute, func() bool { return slices.Contains(a.given, "the daemon's own text") && a.composer.Text == "mine" })
-	})
+	}))
 }

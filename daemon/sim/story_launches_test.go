@@ -159,8 +159,7 @@ func TestDialogBeforeASession(t *testing.T) {
 // a turn died, however its program exited.
 func TestProgramThatIsLeft(t *testing.T) {
 	for _, works := range []bool{false, true} {
-		storyAs(t, fmt.Sprint("in a turn: ", works), func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, "opencode")
+		storyAs(t, fmt.Sprint("in a turn: ", works), withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
 			if works {
 				a.mood.think = time.Hour
 				message(p, h, a, "a long one")
@@ -171,6 +170,6 @@ func TestProgramThatIsLeft(t *testing.T) {
 			if row := p.row(a); row.Died() != works || !works && *row.EndReason != "exited" {
 				t.Errorf("it ended by %q, died: %t", *row.EndReason, row.Died())
 			}
-		})
+		}))
 	}
 }

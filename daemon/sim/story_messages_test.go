@@ -45,9 +45,7 @@ func verdict(p *person, a *agent) (d daemon.Delivery) {
 // again, once, and taken. Without the transcript nobody knows whether it was taken, and it is not typed again.
 func TestSwallowedMessage(t *testing.T) {
 	for name, known := range map[string]bool{"known": true, "no transcript": false} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			if !known {
 				hideTranscript(p, t, a)
 			}
@@ -64,7 +62,7 @@ func TestSwallowedMessage(t *testing.T) {
 			case !known && (d.TypedAgain || *d.Verdict != daemon.Unconfirmed || times != 0):
 				t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
 			}
-		})
+		}))
 	}
 }
 
@@ -79,9 +77,7 @@ func hideTranscript(p *person, t *testing.T, a *agent) {
 // TestDialogInTheTurnOfAMessage: the agent takes a message, but the hook that would say so is lost, and a dialog opens in its
 // turn. The message is not typed again.
 func TestDialogInTheTurnOfAMessage(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.loseHooks(hooks.UserPromptSubmit)
 		a.extra = func(ctx context.Context) bool { return a.permission(ctx) }
 		message(p, h, a, "Mend the fence")
@@ -92,19 +88,18 @@ func TestDialogInTheTurnOfAMessage(t *testing.T) {
 			t.Errorf("%s %s, typed again %t", *d.Verdict, d.Evidence, d.TypedAgain)
 		}
 		p.w.inject = nil
-	})
+	}))
 }
 
 // TestPasteWithoutAnAnswer: tmux pastes a text, and its answer is lost. The daemon that finds the text in the composer waits as
 // long as the CLI drops an Enter. Every run checks that.
 func TestPasteWithoutAnAnswer(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "gemini")
+	story(t, withOn("gemini", func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.hands = time.Millisecond
 		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		message(p, h, a, "some work")
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
-	})
+	}))
 }
 
 // TestMessagesGoToTheHeirThatIsBriefed: a message is sent while its agent is being ended. The first successor dies before its
@@ -112,9 +107,7 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 // and right after the transaction that passes the message on.
 func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 	for _, f := range []fault{none, crashBefore, crashAfter} {
-		storyAs(t, string(f), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, string(f), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			p.request(h, a, daemon.ShuttingDown)
 			message(p, h, a, "Mend the fence")
 			message(p, h, a, "Mend the roof")
@@ -131,16 +124,14 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
 				t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)
 			}
-		})
+		}))
 	}
 }
 
 // TestMessageAtTheMomentOfCompletion: a message is queued for the outgoing agent after the daemon has read its queue, and before the
 // transaction that completes the handoff. It is passed on all the same.
 func TestMessageAtTheMomentOfCompletion(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.inject = func(c *call) fault {
 			if isCommit(c, "→ completed") {
 				p.w.inject = nil
@@ -156,15 +147,13 @@ func TestMessageAtTheMomentOfCompletion(t *testing.T) {
 		p.request(h, a, daemon.Completed)
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
-	})
+	}))
 }
 
 // TestMessageIsCancelledAtTheMomentOfTheRecord: a handoff drops the queued messages at its record. The operator cancels one after the daemon
 // has read the queue, and before that transaction. The log says once what became of the message.
 func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.inject = func(c *call) fault {
 			if isCommit(c, "→ recorded") {
 				p.w.inject = nil
@@ -187,14 +176,13 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 		p.reach(a, daemon.AwaitingDocument)
 		message(p, h, a, "Mend the fence")
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestMessageAtTheMomentOfARetry: a handoff to two heirs has failed, so that its outgoing agent gets its messages again. The handoff is
 // retried while the daemon begins to type one. The message waits then, and the first heir gets it.
 func TestMessageAtTheMomentOfARetry(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		killHeir(p, a, 1)
 		failed := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		begins := false
@@ -211,5 +199,5 @@ func TestMessageAtTheMomentOfARetry(t *testing.T) {
 			list, err := p.w.store.Deliveries(ctx(), *failed.Heirs[0].AgentID, 0, 1)
 			return err == nil && list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
 		})
-	})
+	}))
 }

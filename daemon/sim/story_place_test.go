@@ -26,20 +26,18 @@ func inPlace(p *person, h *host, a *agent) *agent {
 // TestInPlace: the successor takes the pane, also that of a successor. Every run checks that no agent is started twice, and none
 // in the pane of another that lives.
 func TestInPlace(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		next := inPlace(p, h, a)
 		last := inPlace(p, h, next)
 		if next.ref != a.ref || last.ref != a.ref || len(p.handoffs(a.id)[0].Warnings) != 0 {
 			t.Errorf("agents in %s, %s and %s: %q", a.ref.Pane, next.ref.Pane, last.ref.Pane, p.handoffs(a.id)[0].Warnings)
 		}
-	})
+	}))
 }
 
 // TestInPlaceAsSet: a handoff that does not say where goes as the setting says, and one that says so does not.
 func TestInPlaceAsSet(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		for _, not := range []bool{false, true} {
 			if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
 				d.Daemon.Settings().Handoff.InPlace = true
@@ -58,7 +56,7 @@ func TestInPlaceAsSet(t *testing.T) {
 			}
 			a = next
 		}
-	})
+	}))
 }
 
 // TestCrashInPlace: the daemon is killed before or after each of its writes and each of its acts in a terminal, or tmux fails or
@@ -81,8 +79,7 @@ func TestCrashInPlace(t *testing.T) {
 // handoff is completed, as by a tmux that hung while its daemon was killed. The successor lives and gets nothing typed, and no
 // other is started.
 func TestLateInPlace(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		var late []func() error
 		var what []string
 		taken := false
@@ -119,13 +116,12 @@ func TestLateInPlace(t *testing.T) {
 		if info, err := h.term.Inspect(ctx(), next.ref); len(late) < 4 || err != nil || info.Dead || info.Mark != fmt.Sprint(next.id) {
 			t.Errorf("after %q: %+v, %v", what, info, err)
 		}
-	})
+	}))
 }
 
 // TestPlaceIsNotKeptForNobody: the agent dies before there is a record. The pane is kept until the handoff has failed.
 func TestPlaceIsNotKeptForNobody(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		in := true
 		p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
 			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
@@ -134,7 +130,7 @@ func TestPlaceIsNotKeptForNobody(t *testing.T) {
 		a.end("for no reason", 1)
 		p.reach(a, daemon.Failed)
 		p.poll("no pane is left", func() bool { _, err := h.term.Inspect(ctx(), a.ref); return errors.Is(err, tmux.ErrGone) })
-	})
+	}))
 }
 
 // TestNoPlace: the pane of the predecessor is not free in time, or is gone. The successor has a pane of its own, once, and a
@@ -144,8 +140,7 @@ func TestNoPlace(t *testing.T) {
 		"a child has the terminal open": func(h *host, a *agent) { h.term.Update(a.ref, func(info *tmux.PaneInfo) { info.Dead = false }) },
 		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref) },
 	} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, name, with(func(t *testing.T, p *person, h *host, a *agent) {
 			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
 				spoil(h, a)
 				return 0
@@ -154,7 +149,7 @@ func TestNoPlace(t *testing.T) {
 			if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {
 				t.Errorf("the successor is in %s: %q", next.ref.Pane, warned)
 			}
-		})
+		}))
 	}
 }
 

@@ -93,8 +93,7 @@ func TestResumeAll(t *testing.T) {
 // next prompt. An agent that died at rest is just idle.
 func TestTurnThatBrokeOff(t *testing.T) {
 	for _, works := range []bool{false, true} {
-		storyAs(t, fmt.Sprint("in a turn: ", works), func(t *testing.T, p *person, h *host) {
-			a := startWorked(p, h)
+		storyAs(t, fmt.Sprint("in a turn: ", works), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			if works {
 				a.mood.think = time.Hour
 				a.person("a long one", tmux.Enter)
@@ -112,14 +111,13 @@ func TestTurnThatBrokeOff(t *testing.T) {
 			if row := p.row(next); row.Note != "" || row.Asked != "some work" {
 				t.Errorf("after a prompt its note is %q", row.Note)
 			}
-		})
+		}))
 	}
 }
 
 // TestSessionThatTheCLIDoesNotFind: the CLI alone knows that a session is lost. The operator is told what to do, and nobody tries again.
 func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := startWorked(p, h)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		old := p.w.process(*p.request(h, a, daemon.Completed).SuccessorID)
 		p.await("its rest", time.Minute, func() bool { return p.row(old).State == daemon.Idle && p.row(old).WorkStop > 0 })
 		p.stopped(h, old)
@@ -139,7 +137,7 @@ func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
 			t.Errorf("it ended by %q; the operator was told %q", *row.EndReason, said)
 		}
 		wantCode(t, resumeAgent(p, h, old.id), daemon.CodeConversationGone)
-	})
+	}))
 }
 
 // TestDaemonResumesByItself: if the settings say so, a daemon opens the sessions of the agents again that died with the tmux server before its
@@ -189,8 +187,7 @@ func TestDaemonResumesByItself(t *testing.T) {
 // TestLostDirectoryEndsNobody: the directory of an agent is gone, before a handoff is requested or after it. Nobody is ended, and no session is
 // opened again, until it is back.
 func TestLostDirectoryEndsNobody(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := startWorked(p, h)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		away, back := func() { rename(t, h.cwd, h.cwd+".away") }, func() { rename(t, h.cwd+".away", h.cwd) }
 		away()
 		wantCode(t, hand(p, h, a.id), daemon.CodeBadDirectory)
@@ -212,7 +209,7 @@ func TestLostDirectoryEndsNobody(t *testing.T) {
 		wantCode(t, resumeAgent(p, h, next.id), daemon.CodeBadDirectory)
 		back()
 		p.reopen(h, next.id)
-	})
+	}))
 }
 
 // TestBranchOfIdleAgents: an agent shows the branch of its directory, also one that a person checks out while it is idle.

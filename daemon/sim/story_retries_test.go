@@ -31,8 +31,7 @@ func resumeAgent(p *person, h *host, id int64) error {
 // TestLateSuccessor: a successor does not register in time. It is left to a person, and until it is briefed it can't be handed over, nor can
 // its predecessor's session be opened again. It registers later: the handoff does not go on by itself, and a retry goes on with it.
 func TestLateSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		wantCode(t, hand(p, h, next), "handoff_in_progress")
@@ -52,13 +51,12 @@ func TestLateSuccessor(t *testing.T) {
 		p.retryToEnd(a)
 		equal(t, "the successor is agent", *p.handoffs(a.id)[0].SuccessorID, next)
 		wantCode(t, resumeAgent(p, h, a.id), "agent_resumed")
-	})
+	}))
 }
 
 // TestMessageBeforeTheBriefing: a message for a successor that is not briefed yet waits for the injection prompt.
 func TestMessageBeforeTheBriefing(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 20 * time.Second })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		p.send(next)
@@ -68,7 +66,7 @@ func TestMessageBeforeTheBriefing(t *testing.T) {
 		if !strings.Contains(b.given[0], "you take over from agent 1") {
 			t.Errorf("the successor was given %q first", b.given[0])
 		}
-	})
+	}))
 }
 
 // TestFilesOfTheRecord: a context file that is not the recorded one is not delivered, whenever it was changed and whatever is in its place. A
@@ -88,8 +86,7 @@ func TestFilesOfTheRecord(t *testing.T) {
 		"a FIFO":             {"→ recorded", daemon.InjectingSkill, instead(func(path string) error { return syscall.Mkfifo(path, 0o600) })},
 		"gone":               {"→ recorded", daemon.InjectingSkill, os.Remove},
 	} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, name, with(func(t *testing.T, p *person, h *host, a *agent) {
 			p.w.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() {
 				p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath))
 			})
@@ -112,15 +109,14 @@ func TestFilesOfTheRecord(t *testing.T) {
 			if mustRead(*bad.ContextPath) != record.Context || mustRead(bad.FilePath) != want {
 				t.Errorf("the context is %q, the document %q", mustRead(*bad.ContextPath), mustRead(bad.FilePath))
 			}
-		})
+		}))
 	}
 }
 
 // TestSuccessorWithoutADirectory: the directory in which the successor is to work is gone. The handoff fails and names it, and a retry goes
 // on when it is back.
 func TestSuccessorWithoutADirectory(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ spawning") }, func() time.Duration {
 			p.w.ok(os.Rename(h.cwd, h.cwd+".away"))
 			return 0
@@ -130,14 +126,13 @@ func TestSuccessorWithoutADirectory(t *testing.T) {
 		}
 		p.w.ok(os.Rename(h.cwd+".away", h.cwd))
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestRetryBesideANewHandoff: an agent is handed over anew after its handoff failed before the record. The failed one can't be retried beside
 // the new one, nor after it.
 func TestRetryBesideANewHandoff(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.failing = true
 		first := p.request(h, a, daemon.Failed)
 		wantFailure(p, t, &first, daemon.AwaitingDocument, "runtime_error", "429")
@@ -147,14 +142,13 @@ func TestRetryBesideANewHandoff(t *testing.T) {
 		wantCode(t, err, "handoff_in_progress")
 		p.reach(a, daemon.Completed)
 		wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_superseded")
-	})
+	}))
 }
 
 // TestRetryChoosesAnotherSuccessor: a retry may name another runtime and mode of a successor that is gone. What it chose is on the row. A
 // successor that lives keeps its own, and so do several heirs.
 func TestRetryChoosesAnotherSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 3 * time.Minute })
 		bad := p.request(h, a, daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
@@ -174,21 +168,18 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		if err != nil || next.Runtime != "codex" || next.PermissionMode != "read-only" || done.Heirs[0].Runtime != "codex" {
 			t.Errorf("the successor runs on %s in the mode %q (%v); the row names %+v", next.Runtime, next.PermissionMode, err, done.Heirs)
 		}
-	})
-	storyAs(t, "of several heirs", func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	}))
+	storyAs(t, "of several heirs", with(func(t *testing.T, p *person, h *host, a *agent) {
 		killHeir(p, a, 1)
 		bad := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "bad_heirs")
-	})
+	}))
 }
 
 // TestGeneratedDocumentThatSaysLittle: it stops the handoff before anything is ended. A retry has another one written; with force the document
 // that is there is taken.
 func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		const little = "# Handoff\n\n## What Was Done\n\nNothing.\n"
 		copies := 0
 		a.copied = func(string) (string, string) { copies++; return little, "" }
@@ -207,16 +198,14 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 		if done := p.reach(a, daemon.Completed); !done.Forced || copies != 2 || mustRead(done.FilePath) != little {
 			t.Errorf("forced %t, after %d copies", done.Forced, copies)
 		}
-	})
+	}))
 }
 
 // TestCopyOfAnAgentThatEnds: the session of an agent can be copied after the agent has ended, so its end stops nothing: neither while a copy
 // writes the document nor before one begins.
 func TestCopyOfAnAgentThatEnds(t *testing.T) {
 	for _, begun := range []bool{true, false} {
-		storyAs(t, map[bool]string{true: "while it writes", false: "before it begins"}[begun], func(_ *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, map[bool]string{true: "while it writes", false: "before it begins"}[begun], withWorked(func(_ *testing.T, p *person, h *host, a *agent) {
 			if !begun {
 				a.extra = func(context.Context) bool { a.do("goes on", time.Minute, time.Minute); return true }
 				a.person("some work", tmux.Enter)
@@ -227,15 +216,14 @@ func TestCopyOfAnAgentThatEnds(t *testing.T) {
 			p.wait("looks on", time.Second, time.Second)
 			a.signal(syscall.SIGKILL)
 			p.reach(a, daemon.Completed)
-		})
+		}))
 	}
 }
 
 // TestRequestThatIsTriedAgainKeepsItsID: another writer is first when the row of a handoff is committed. What a person reads of handoff 1 is
 // not about the second attempt.
 func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		tries := 0
 		p.w.inject = func(c *call) fault {
 			if isCommit(c, "new handoff") {
@@ -248,7 +236,7 @@ func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
 		if done := p.request(h, a, daemon.Completed); done.ID != 1 || tries != 3 {
 			t.Errorf("handoff %d after %d tries", done.ID, tries)
 		}
-	})
+	}))
 }
 
 // TestMessagesOfAnAgentThatIsGone: commands are about the session that ends: they are dropped at the record with an alert, and refused after
@@ -256,9 +244,7 @@ func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
 // died. After a week, or if the agent is dismissed, the operator is told that nobody got them. Every run checks the alert.
 func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 	for _, how := range []string{"failed", "resumed", "dismissed"} {
-		storyAs(t, how, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, how, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 10 * time.Second
 			say := func(text string, command bool) (d daemon.Delivery, err error) {
 				err = p.ask(h, "send "+text, func(ctx context.Context, house *house.House) (err error) {
@@ -344,14 +330,13 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				}
 			}
 			p.await("the verdict", 2*time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.NotSubmitted })
-		})
+		}))
 	}
 }
 
 // TestProcessThatIsTakenForEnded: the daemon takes an agent's process for ended by mistake. It ends neither the process nor its pane.
 func TestProcessThatIsTakenForEnded(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.inject = func(c *call) fault {
 			if strings.HasPrefix(c.what, "Kill") || strings.HasPrefix(c.what, "Signal ") {
 				t.Errorf("a daemon ends it: %s", c.what)
@@ -365,7 +350,7 @@ func TestProcessThatIsTakenForEnded(t *testing.T) {
 			t.Errorf("the pane is %+v, %v", info, err)
 		}
 		a.signal(syscall.SIGKILL)
-	})
+	}))
 }
 
 // TestRefusedTexts: another hook refuses a text of the daemon's. The handoff that waits for it fails at once, with the reason, and a retry

@@ -26,8 +26,7 @@ func (p *person) change(id int64, change func(*daemon.Agent)) {
 
 // TestSkillIsAwaited: a successor gets its injection prompt only after its skill.
 func TestSkillIsAwaited(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		var next int64
 		var given *time.Time
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → injecting_skill") }, func() {
@@ -39,14 +38,13 @@ func TestSkillIsAwaited(t *testing.T) {
 		equal(t, "the handoff is …, but its successor has no skill", p.handoffs(a.id)[0].Phase, daemon.InjectingSkill)
 		p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt = given })
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestExitDialogIsAnswered: an agent asks whether to exit although its tasks run. The daemon answers yes and does not
 // signal it.
 func TestExitDialogIsAnswered(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.tasks = 1
 		p.stopped(h, a)
 		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
@@ -55,40 +53,37 @@ func TestExitDialogIsAnswered(t *testing.T) {
 		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "ends process") }) {
 			t.Error("a daemon ended the agent's process instead of answering its dialog")
 		}
-	})
+	}))
 }
 
 // TestSuccessorEndsWhileBriefed: a successor ends before it takes its injection prompt. The handoff fails with
 // successor_gone.
 func TestSuccessorEndsWhileBriefed(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → briefing") }, func() {
 			p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
 		})
 		if failed := p.request(h, a, daemon.Failed); failed.Error == nil || failed.Error.Code != "successor_gone" {
 			t.Errorf("it failed with %v", failed.Error)
 		}
-	})
+	}))
 }
 
 // TestExitIsTypedToWhatWasSeen: a commit takes long between the daemon's look at the pane and the exit command. The daemon
 // looks again before it types. Every run checks that.
 func TestExitIsTypedToWhatWasSeen(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayEach(2*time.Second, func(c *call) bool {
 			return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "(exit for agent")
 		})
 		p.request(h, a, daemon.Completed)
-	})
+	}))
 }
 
 // TestDialogOpensUnderAPaste: a dialog takes the composer's place just before the daemon pastes. The daemon does not type
 // into the dialog. Every run checks that.
 func TestDialogOpensUnderAPaste(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		p.request(h, a, daemon.Instructing)
 		p.await("the paste", time.Minute, func() bool { return *typing })
@@ -99,14 +94,13 @@ func TestDialogOpensUnderAPaste(t *testing.T) {
 		p.wait("looks elsewhere", 10*time.Second, 10*time.Second)
 		a.person("", tmux.Enter)
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestPromptIsReadUnderExit: the daemon types the exit command behind the keys of a prompt that the agent has not read yet.
 // The daemon does not end the agent. Every run checks that.
 func TestPromptIsReadUnderExit(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 20 * time.Second
 		h.term.before = func(text string) {
 			if text == "/exit" {
@@ -119,15 +113,14 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 		p.reach(a, daemon.ShuttingDown)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestEnterBesideADraft: a person's draft is put aside for a delivery, and the agent is slow to read its keyboard. The
 // daemon presses Enter once: the draft comes back with the first Enter, and a second one would submit it.
 func TestEnterBesideADraft(t *testing.T) {
 	for _, what := range []string{"a message", "the exit command"} {
-		storyAs(t, what, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, what, with(func(t *testing.T, p *person, h *host, a *agent) {
 			a.person("half a thought")
 			p.wait("thinks", time.Second, time.Second)
 			pressed := 0
@@ -148,15 +141,14 @@ func TestEnterBesideADraft(t *testing.T) {
 			}
 			p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
 			equal(t, "Enter was pressed … times", pressed, 1)
-		})
+		}))
 	}
 }
 
 // TestEnterIsGivenTime: an agent shows a delivery late, and is slow to read its keyboard. The daemon waits a second after
 // each Enter before it presses the next.
 func TestEnterIsGivenTime(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		var pressed []time.Time
 		p.w.delay = func(c *call) time.Duration {
 			switch {
@@ -173,27 +165,25 @@ func TestEnterIsGivenTime(t *testing.T) {
 		if gap := pressed[1].Sub(pressed[0]); gap < time.Second {
 			t.Errorf("the second Enter came after %s", gap)
 		}
-	})
+	}))
 }
 
 // TestMessageWhileRecorded: a message comes while a handoff is being recorded, which drops the agent's queued deliveries. If
 // the message is dropped, an event says so. Every run checks that.
 func TestMessageWhileRecorded(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		recording := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " → recorded") })
 		p.request(h, a, daemon.Verifying)
 		p.await("the record", time.Minute, func() bool { return *recording })
 		p.send(a.id)
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestExitFails: a daemon cannot end the outgoing agent. The handoff fails with exit_failed, and a retry goes on once
 // somebody has ended the agent.
 func TestExitFails(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.undead, a.mood.deaf = true, true
 		failed := p.request(h, a, daemon.Failed)
 		if failed.Error == nil || failed.Error.Code != "exit_failed" {
@@ -203,30 +193,28 @@ func TestExitFails(t *testing.T) {
 		a.signal(syscall.SIGKILL)
 		_ = p.retry(&failed)
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestTextOfAnAgentThatEnded: an agent ends before it has read a delivery. The verdict is not submitted. Every run checks
 // that.
 func TestTextOfAnAgentThatEnded(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(_ *testing.T, p *person, h *host, a *agent) {
 		a.frozen = time.Now().Add(time.Hour)
 		p.request(h, a, daemon.Instructing)
 		p.wait("waits", 2*time.Second, 2*time.Second)
 		a.signal(syscall.SIGKILL)
 		p.reach(a, daemon.Failed)
-	})
+	}))
 }
 
 // TestKilledInTheEnd: an agent ignores /exit and SIGTERM. The daemon kills it.
 func TestKilledInTheEnd(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.deaf, a.mood.ignoreTerm = true, true
 		p.request(h, a, daemon.Completed)
 		if !a.dead || p.row(a).StopStage != daemon.StopKill {
 			t.Errorf("dead: %t, stop stage %q", a.dead, p.row(a).StopStage)
 		}
-	})
+	}))
 }

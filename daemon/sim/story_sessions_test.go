@@ -43,8 +43,7 @@ func successor(p *person, a *agent) *agent {
 // TestRepeatedSessionStartsInjectNothingTwice: sessions begin again in the same pane. The daemon gives the agent nothing twice, and follows it
 // through its session ids.
 func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.request(h, a, daemon.Completed)
 		next := successor(p, a)
 		first, given := next.session, len(next.given)
@@ -65,7 +64,7 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 		}
 		equal(t, "its session changed … times", events(p, event.AgentSessionChanged), 2)
 		equal(t, "skills for 2 agents", events(p, event.AgentSkillInjected), 2)
-	})
+	}))
 }
 
 // TestStepsOfAHandoff: the log has each step of a handoff, in order. Until the agent is asked to exit, it is given the instruction alone; in mode
@@ -73,9 +72,7 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 func TestStepsOfAHandoff(t *testing.T) {
 	const end = "verifying created recorded shutting_down spawning awaiting_registration injecting_skill briefing completed"
 	for mode, steps := range map[daemon.Mode]string{daemon.ModeAgent: "started instructing awaiting_document " + end, daemon.ModeGenerate: "started generating " + end} {
-		storyAs(t, string(mode), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, string(mode), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			before := mustRead(a.transcript())
 			p.requestHandoff(h, a, mode)
 			done := p.reach(a, daemon.Completed)
@@ -99,14 +96,13 @@ func TestStepsOfAHandoff(t *testing.T) {
 					t.Errorf("the injection prompt %q does not name %s", *done.InjectionPrompt, part)
 				}
 			}
-		})
+		}))
 	}
 }
 
 // TestSuccessorsKnowThreeDocuments: a successor is launched with where the last three documents of its persona are, the newest first.
 func TestSuccessorsKnowThreeDocuments(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		var documents []string
 		for range 4 {
 			p.request(h, a, daemon.Completed)
@@ -119,14 +115,13 @@ func TestSuccessorsKnowThreeDocuments(t *testing.T) {
 			}
 			a = next
 		}
-	})
+	}))
 }
 
 // TestRenamedPersona: the session of an agent goes on under the new name of its persona, and a new agent is pointed to the documents
 // that the persona had under the old one. A persona that is played keeps its name.
 func TestRenamedPersona(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.request(h, a, daemon.Completed)
 		old := successor(p, a)
 		p.promptOnce(old)
@@ -161,7 +156,7 @@ func TestRenamedPersona(t *testing.T) {
 				t.Errorf("agent %d plays %q and is launched with\n%s", id, row.PersonaSlug(), text)
 			}
 		}
-	})
+	}))
 }
 
 // TestLineOfAnAttachedPane: who looks at an agent's pane sees who it is and what it does. Nothing is noted on a pane at which nobody looks,

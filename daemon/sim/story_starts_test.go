@@ -19,9 +19,7 @@ import (
 func TestFirstTextIsHeld(t *testing.T) {
 	const dialogOver, unread = "a dialog opens over it", "its pane cannot be read when ack_timeout ends"
 	for n, name := range []string{"nothing else", dialogOver, unread, "nothing else", dialogOver, unread} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
 			p.w.born = func(next *agent) { next.mood.held, next.heldFor, next.mute = 1, 50*time.Second, n < 3 }
 			p.request(h, a, daemon.Briefing)
@@ -45,7 +43,7 @@ func TestFirstTextIsHeld(t *testing.T) {
 			if n := p.w.takes[takeKey(next.id, done.Ref)]; n != 1 || !next.ready {
 				t.Errorf("the successor took its prompt %d times", n)
 			}
-		})
+		}))
 	}
 }
 
@@ -86,9 +84,7 @@ func TestStepPromptIsHeld(t *testing.T) {
 // TestMoveThatIsHeardLate: a session moves and its process ends before the daemon could store the hooks that tell of the move. The agent is
 // opened again where it worked. Every run checks the place.
 func TestMoveThatIsHeardLate(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		ended := false
 		p.w.failEach(failed, func(c *call) bool { return !ended && strings.HasPrefix(c.what, "RecordHook") }) // no hook reaches the daemon before the end is committed
 		p.w.after = func(what string) { ended = ended || strings.Contains(what, "ended") }
@@ -104,14 +100,13 @@ func TestMoveThatIsHeardLate(t *testing.T) {
 		a.worked = ""
 		p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
 		p.poll("its place", func() bool { return strings.HasSuffix(p.row(a).Cwd, "tree-0") })
-	})
+	}))
 }
 
 // TestRefusedTextIsClearedAfterALook: another hook refuses a message, and no look at the pane succeeds for a moment. The text is taken out
 // of the composer all the same, so that what a person types is not glued behind it.
 func TestRefusedTextIsClearedAfterALook(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.refusing = true
 		var since time.Time
 		p.w.inject = func(c *call) fault {
@@ -132,14 +127,13 @@ func TestRefusedTextIsClearedAfterALook(t *testing.T) {
 		if a.composer.Text != "" || since.IsZero() {
 			t.Errorf("the composer has %q; a look has failed: %v", a.composer.Text, !since.IsZero())
 		}
-	})
+	}))
 }
 
 // TestRefusedTextIsSubmittedWithMore: another hook refuses an instruction. Before the daemon has taken the text out of the composer, a person has
 // typed a prompt behind it and has submitted both; they wait for a turn. The refusal is about the first attempt.
 func TestRefusedTextIsSubmittedWithMore(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.refusing = true
 		p.w.employEndless("somebody who types", func(p *person) {
 			p.poll("the refusal", func() bool {
@@ -156,14 +150,13 @@ func TestRefusedTextIsSubmittedWithMore(t *testing.T) {
 		}
 		p.awaitQuestion(a, 10*time.Minute) // what the person typed
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestRefusedPromptOfAnAgentThatEnds: another hook refuses a message, and the agent is killed before the daemon has read of that. The
 // message is not submitted, and the operator is told. Every run checks both.
 func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.refusing = true
 		p.send(a.id)
 		p.poll("the refusal", func() bool {
@@ -176,7 +169,7 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
 			return err == nil && list[0].Verdict != nil && *list[0].Verdict == daemon.NotSubmitted && strings.Contains(list[0].Evidence, "the gate is closed")
 		})
-	})
+	}))
 }
 
 // TestRefusedStepPromptIsSubmittedWithMore: another hook refuses the prompt of a step's command line. While no daemon runs, a person types

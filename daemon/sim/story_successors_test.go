@@ -45,8 +45,7 @@ func slowRead(p *person, who string, a *agent, by time.Duration, isTime func() b
 // TestRetryBesideTheSuccessor: a handoff failed because somebody stopped its successor. A retry starts another successor
 // only when the first has ended.
 func TestRetryBesideTheSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		next := unbriefedSuccessor(p, h, a)
 		p.stop(h, next.id, false)
 		failed := p.reach(a, daemon.Failed)
@@ -54,7 +53,7 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 		p.awaitEnd(next)
 		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // abortedHandover aborts a pipeline before the successor at its step has its injection prompt. It returns the pipeline, its first agent, whose
@@ -161,8 +160,7 @@ func TestHandedOverWhileItIsAborted(t *testing.T) {
 // TestOneSuccessor: an agent has died, and somebody has resumed its session. A retry of the agent's handoff starts no
 // successor beside the new agent.
 func TestOneSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Minute
 		p.request(h, a, daemon.AwaitingDocument)
 		a.signal(syscall.SIGKILL)
@@ -177,5 +175,5 @@ func TestOneSuccessor(t *testing.T) {
 			t.Error(err)
 		}
 		p.reach(a, daemon.Failed)
-	})
+	}))
 }

@@ -73,6 +73,21 @@ func storyAs(t *testing.T, name string, tell func(t *testing.T, p *person, h *ho
 	t.Run(name, func(t *testing.T) { story(t, tell) })
 }
 
+// with begins a story with an agent that is idle.
+func with(tell func(t *testing.T, p *person, h *host, a *agent)) func(t *testing.T, p *person, h *host) {
+	return func(t *testing.T, p *person, h *host) { tell(t, p, h, p.agent(h)) }
+}
+
+// withWorked begins a story with an agent that has done a turn, so that its session has a conversation.
+func withWorked(tell func(t *testing.T, p *person, h *host, a *agent)) func(t *testing.T, p *person, h *host) {
+	return func(t *testing.T, p *person, h *host) { tell(t, p, h, startWorked(p, h)) }
+}
+
+// withOn begins a story with an agent on a runtime that is idle.
+func withOn(runtime string, tell func(t *testing.T, p *person, h *host, a *agent)) func(t *testing.T, p *person, h *host) {
+	return func(t *testing.T, p *person, h *host) { tell(t, p, h, agentOn(p, h, runtime)) }
+}
+
 // atEach tells a story once for each call that is accepts after the story has called begin: a fault meets the first of them, then the second,
 // until a story has no further one. Under the race detector it leaves out every other one.
 func atEach(t *testing.T, how fault, is func(c *call) bool, tell func(t *testing.T, p *person, h *host, begin func())) {

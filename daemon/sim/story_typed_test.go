@@ -14,9 +14,7 @@ import (
 // TestTextIsReadUnderShutdown: a message was typed, but the agent has not read it when its handoff is recorded. The daemon
 // waits for that before it asks the agent to exit. Every run checks that.
 func TestTextIsReadUnderShutdown(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
 		typed := false
 		p.w.delay = func(c *call) time.Duration {
@@ -36,15 +34,14 @@ func TestTextIsReadUnderShutdown(t *testing.T) {
 		a.frozen = time.Now().Add(3 * time.Second)
 		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestDocumentBeforeAQueuedPrompt: an agent writes the document and then takes a prompt from its queue, whose hook came
 // before the document. A retry does not accept the document. Every run checks that no agent is ended with work that no
 // document mentions.
 func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 10 * time.Second
 		p.request(h, a, daemon.AwaitingDocument)
 		a.failing = true // the turn fails after it has written the document
@@ -56,20 +53,19 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 		a.failing = false
 		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && len(a.unmentioned) > 0 && a.stop == nil })
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestEnterPressedLate: pressing Enter takes longer than ack_timeout. The agent still has its time to take the message.
 // Every run checks that no agent takes a delivery whose verdict is not_submitted.
 func TestEnterPressedLate(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.hands = 2 * time.Second
 		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Press ") },
 			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
 		p.send(a.id)
 		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
-	})
+	}))
 }
 
 // TestEnterIsNotForTheDraftThatCameBack: a person's draft is put aside for a message. A person submits the message before the daemon looks at
@@ -79,8 +75,7 @@ func TestEnterIsNotForTheDraftThatCameBack(t *testing.T) {
 	for what, drafts := range map[string][2]string{
 		"a late look": {"half a thought", ""}, "begun since": {"", "another thought"}, "the same text": {"Task 1 of story: look at the sheds and the barn", ""},
 	} {
-		storyAs(t, what, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, what, with(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
 			a.person(drafts[0])
 			p.wait("thinks", time.Second, time.Second)
@@ -102,15 +97,14 @@ func TestEnterIsNotForTheDraftThatCameBack(t *testing.T) {
 			p.await("the message to be typed", time.Minute, func() bool { return typed })
 			p.wait("looks elsewhere", 8*time.Second, 8*time.Second)
 			equal(t, "the composer holds", a.composer.Text, drafts[0]+drafts[1])
-		})
+		}))
 	}
 }
 
 // TestLongMessageBesideADraft: a person's draft is put aside for a message that the composer folds, and the agent is slow to read its keyboard.
 // The daemon presses Enter for the message, and the draft comes back.
 func TestLongMessageBesideADraft(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.person("half a thought")
 		p.wait("thinks", time.Second, time.Second)
 		h.term.before = func(string) { a.frozen = time.Now().Add(2 * time.Second) }
@@ -119,14 +113,13 @@ func TestLongMessageBesideADraft(t *testing.T) {
 		}))
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
 		equal(t, "the composer holds", a.composer.Text, "half a thought")
-	})
+	}))
 }
 
 // TestEnterByEchoIsKnown: the daemon has pressed Enter for a text to a CLI that tells nothing, and another writer is first when it stores that.
 // The daemon stores it again. It knows that the text was submitted, so nobody is asked to send it once more.
 func TestEnterByEchoIsKnown(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, linesName)
+	story(t, withOn(linesName, func(t *testing.T, p *person, h *host, a *agent) {
 		p.send(a.id)
 		fails := 3
 		p.w.inject = func(c *call) fault {
@@ -139,7 +132,7 @@ func TestEnterByEchoIsKnown(t *testing.T) {
 		if d := verdict(p, a); fails > 0 || *d.Verdict != daemon.Submitted {
 			t.Errorf("%d commits did not fail; the verdict is %s: %s", fails, *d.Verdict, d.Evidence)
 		}
-	})
+	}))
 }
 
 // TestStopOfAPromptThatNobodyHasHeardOf: a person prompts an agent just before the daemon types a message, and the hook of that prompt is lost.
@@ -147,8 +140,7 @@ func TestEnterByEchoIsKnown(t *testing.T) {
 // verdict submitted was kept from its agent.
 func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 	for cli, event := range map[string]string{"claude": "UserPromptSubmit", "gemini": "BeforeAgent"} {
-		storyAs(t, cli, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, cli)
+		storyAs(t, cli, withOn(cli, func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = time.Second
 			h.term.before = func(string) {
 				h.term.before = nil
@@ -167,6 +159,6 @@ func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 			if d := verdict(p, a); !lost || *d.Verdict != daemon.Submitted {
 				t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)
 			}
-		})
+		}))
 	}
 }

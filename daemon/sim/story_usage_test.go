@@ -42,8 +42,7 @@ func turn(p *person, a *agent) {
 // TestUsageIsCountedOnceWhateverEnds: the daemon ends in the middle of a session, and the session is opened again by another
 // agent. What the transcript shows is counted once.
 func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		turn(p, a)
 		p.await("the count", time.Minute, func() bool { return used(p, a.id) > 0 && used(p, a.id) == shown(p, a) })
 		p.end(h)
@@ -65,7 +64,7 @@ func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
 		if got := used(p, a.id); got != first {
 			t.Errorf("the ended agent had %d tokens and has %d", first, got)
 		}
-	})
+	}))
 }
 
 // events counts the events of a type.
