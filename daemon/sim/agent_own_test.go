@@ -1,14 +1,12 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -70,9 +68,7 @@ func (p *person) ownSession(h *host) {
 	if a.id == 0 {
 		return
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("assign a persona to agent %d", a.id), func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0]))
-	}) != nil {
+	if assign(p, p.anyHost(), a.id) != nil {
 		return
 	}
 	for range p.w.rng.IntN(3) {

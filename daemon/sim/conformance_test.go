@@ -111,12 +111,7 @@ func (p *person) meetEnds(h *host, a *agent) {
 	var next *agent
 	if can.QuietAfter == 0 {
 		p.await("its row", time.Minute, func() bool { row := p.row(a); return !row.Active() })
-		id := p.reopen(h, a.id).ID
-		p.await("the session", 2*time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), id)
-			return err == nil && row.RegisteredAt != nil
-		})
-		next = p.w.process(id)
+		next = awaitIdle(p, p.reopen(h, a.id).ID)
 	} else {
 		next = agentOn(p, h, name)
 	}

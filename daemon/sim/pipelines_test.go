@@ -67,20 +67,18 @@ func (p *person) direct(h *host) {
 }
 
 // createPipeline creates a pipeline and returns its id, 0 if the daemon refused it.
-func (p *person) createPipeline(h *host) (id int64) {
+func (p *person) createPipeline(h *host) int64 {
 	in := pipelines.NewPipeline{Template: templateNames[p.w.rng.IntN(len(templateNames))], Prompt: p.newText(), Cwd: h.cwd}
 	in.Title = fmt.Sprintf("Pipeline %d of %s", p.texts, p.name)
 	if p.w.rng.IntN(4) == 0 {
 		in.Branch = fmt.Sprintf("branch-%d", p.w.rng.IntN(3))
 	}
 	// If the answer is lost, the daemon has created the pipeline all the same.
-	_ = p.ask(h, "create a pipeline of "+in.Template, func(ctx context.Context, d *house.House) error {
-		created, err := d.Pipelines.CreatePipeline(ctx, in)
-		id = created.ID
-		return err
+	created, _ := request(p, h, "create a pipeline of "+in.Template, func(ctx context.Context, d *house.House) (daemon.Pipeline, error) {
+		return d.Pipelines.CreatePipeline(ctx, in)
 	})
 	p.w.plan.count("pipelines")
-	return id
+	return created.ID
 }
 
 // react has the person look at a pipeline and act on it.
@@ -90,26 +88,19 @@ func (p *person) react(pl *daemon.Pipeline) {
 	case pl.Status == daemon.PipelineWaiting && n < 60:
 		p.approve(pl, p.anyHost())
 	case pl.Status == daemon.PipelineWaiting && n < 75:
-		p.command("reject", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Pipelines.RejectPipeline(ctx, pl.ID, pipelines.Decision{Comment: "not so"}))
-		})
+		p.w.plan.count("pipeline: reject")
+		_ = decide(p, p.anyHost(), pl.ID, (*pipelines.Room).RejectPipeline, pipelines.Decision{Comment: "not so"})
 	case pl.Open() && n < 84 && n >= 80:
-		p.command("abort", pl, p.anyHost(), func(ctx context.Context, d *house.House) error { return errorOf(d.Pipelines.AbortPipeline(ctx, pl.ID)) })
+		p.w.plan.count("pipeline: abort")
+		_ = abort(p, p.anyHost(), pl.ID)
 	case pl.Status == daemon.PipelineFailed && n < 50:
 		p.resume(pl, n < 15)
 	case pl.CurrentAgentID == nil:
 	case n < 8:
 		p.send(*pl.CurrentAgentID)
 	case n < 16:
-		_ = p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d of pipeline %d", *pl.CurrentAgentID, pl.ID), func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, *pl.CurrentAgentID, handoffs.HandoffRequest{Force: true}))
-		})
+		_ = handOff(p, p.anyHost(), *pl.CurrentAgentID, handoffs.HandoffRequest{Force: true})
 	}
-}
-
-func (p *person) command(what string, pl *daemon.Pipeline, h *host, do func(ctx context.Context, d *house.House) error) {
-	p.w.plan.count("pipeline: " + what)
-	_ = p.ask(h, fmt.Sprintf("%s pipeline %d", what, pl.ID), do)
 }
 
 // approve approves a pipeline's next step, or chooses it where the rules of the last one do not decide. It notes the approval
@@ -127,21 +118,13 @@ func (p *person) approve(pl *daemon.Pipeline, h *host) {
 			p.w.approved[s.ID] = true
 		}
 	}
-	p.command("approve", pl, h, func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Pipelines.ApprovePipeline(ctx, pl.ID, in))
-	})
+	p.w.plan.count("pipeline: approve")
+	_ = decide(p, h, pl.ID, (*pipelines.Room).ApprovePipeline, in)
 }
 
 func (p *person) resume(pl *daemon.Pipeline, skip bool) {
-	what := "resume"
-	if skip {
-		what = "skip and resume"
-	}
-	p.command(what, pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
-		p.w.resumed[pl.ID]++ // for each attempt: the daemon may have carried out one whose answer was lost
-		_, err := d.Pipelines.ResumePipeline(ctx, pl.ID, skip)
-		return err
-	})
+	p.w.plan.count(map[bool]string{false: "pipeline: resume", true: "pipeline: skip and resume"}[skip])
+	_ = resumePipeline(p, p.anyHost(), pl.ID, skip)
 }
 
 // seeToPipelines approves waiting pipelines and resumes failed ones, once nothing goes wrong any more.

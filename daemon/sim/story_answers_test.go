@@ -14,7 +14,6 @@ import (
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
-	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -22,8 +21,7 @@ import (
 // asks has an agent ask in its turn for the permission to run a command, and returns the newest permission, which a rule may have answered.
 func asks(p *person, a *agent, command string) (newest daemon.Permission) {
 	all := func() []daemon.Permission {
-		list := must(p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Limit: 10}))
-		return list
+		return must(p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Limit: 10}))
 	}
 	before := len(all())
 	a.extra = func(ctx context.Context) bool {
@@ -41,9 +39,7 @@ func asks(p *person, a *agent, command string) (newest daemon.Permission) {
 func TestPermissionByRule(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		first := asks(p, a, "make deploy")
-		p.w.ok(p.ask(h, "allow for the agent", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Permissions.Answer(ctx, first.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: first.Digest, From: p.name}))
-		}))
+		p.w.ok(allow(p, h, &first, daemon.AllowAgent))
 		idle := func() {
 			p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
 		}
@@ -71,7 +67,7 @@ func TestAnswerIsNotAskedAgain(t *testing.T) {
 		asked := asks(p, a, "make deploy")
 		p.wait("looks on", 5*time.Second, 5*time.Second)
 		a.dialog.before = "waiting" // what the registry says when the dialog is closed
-		allow(p, h, &asked)
+		p.w.ok(allow(p, h, &asked, daemon.Allow))
 		p.wait("looks on", 900*time.Millisecond, 900*time.Millisecond)
 		a.register("busy")
 		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
@@ -134,21 +130,15 @@ func TestDialogIsAnsweredOnce(t *testing.T) {
 }
 
 // shownDialog is what an operator is shown of an agent's dialog.
-func shownDialog(p *person, a *agent) (shown sight.Dialog) {
-	if err := p.ask(a.h, "look at the dialog", func(ctx context.Context, _ *house.House) (err error) {
-		shown, err = a.h.daemon.dialogOf(ctx, a)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+func shownDialog(p *person, a *agent) sight.Dialog {
+	shown, err := request(p, a.h, "look at the dialog", func(ctx context.Context, _ *house.House) (sight.Dialog, error) { return a.h.daemon.dialogOf(ctx, a) })
+	p.w.ok(err)
 	return shown
 }
 
 // chooseAt takes a choice of an agent's dialog from elsewhere.
-func chooseAt(p *person, a *agent, id string, choice int) (out daemon.DialogAnswer, err error) {
-	err = p.ask(a.h, "choose", func(ctx context.Context, d *house.House) (err error) {
-		out, err = d.Dialogs.AnswerDialog(ctx, a.id, dialogs.DialogChoiceRequest{Dialog: id, Choice: choice, From: p.name})
-		return err
+func chooseAt(p *person, a *agent, id string, choice int) (daemon.DialogAnswer, error) {
+	return request(p, a.h, "choose", func(ctx context.Context, d *house.House) (daemon.DialogAnswer, error) {
+		return d.Dialogs.AnswerDialog(ctx, a.id, dialogs.DialogChoiceRequest{Dialog: id, Choice: choice, From: p.name})
 	})
-	return out, err
 }

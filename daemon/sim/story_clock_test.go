@@ -156,7 +156,7 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
 		h.setClock(2 * time.Hour) // the deadline is past, except for the new daemon's half minute
-		p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+		awaitDaemon(p, h)
 		p.wait("lets it work", 2*time.Second, 2*time.Second)
 		for range 4 {
 			h.daemon.frozen = time.Now().Add(20 * time.Second)
@@ -245,14 +245,8 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 			if opened {
 				message(p, h, a, "the work of the first agent")
 				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
-				p.stop(h, a.id, false)
-				p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
-				next := p.reopen(h, a.id)
-				p.await("the next agent", time.Minute, func() bool {
-					row, err := p.w.store.Agent(ctx(), next.ID)
-					return err == nil && row.RegisteredAt != nil && row.State == daemon.Idle
-				})
-				a = p.w.process(next.ID)
+				p.stopped(h, a)
+				a = awaitIdle(p, p.reopen(h, a.id).ID)
 			}
 			h.setClock(-30 * time.Second)
 			p.end(h)

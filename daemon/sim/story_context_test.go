@@ -24,11 +24,9 @@ func fill(p *person, h *host, a *agent, percent int64) {
 }
 
 func fillAs(p *person, h *host, a *agent, session string, percent int64) {
-	if err := p.ask(h, fmt.Sprintf("report %d %%", percent), func(ctx context.Context, d *house.House) error {
+	p.w.ok(p.ask(h, fmt.Sprintf("report %d %%", percent), func(ctx context.Context, d *house.House) error {
 		return d.Usage.ReportContext(ctx, a.id, usage.ContextReport{SessionID: session, Tokens: 10_000 * percent, Limit: 1_000_000})
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	}))
 }
 
 // wantHandoffs fails unless an agent has had that many handoffs a while later.
@@ -96,7 +94,7 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		over = true
 		a.mood.think = 20 * time.Second
 		equal(t, "mode", automatic(p, a).Mode, daemon.ModeAgent)
-		p.w.ok(cancel(p, h, a))
+		p.w.ok(cancel(p, h, a.id))
 		p.wait("rests", time.Minute, time.Minute)
 		fill(p, h, a, 80)
 		wantHandoffs(p, a, 1) // it was handed over once
@@ -173,7 +171,7 @@ func TestCompaction(t *testing.T) {
 			compacts(auto)
 			if auto {
 				equal(t, "mode …: the agent would compact before it reads an instruction", automatic(p, a).Mode, daemon.ModeGenerate)
-				p.w.ok(cancel(p, h, a))
+				p.w.ok(cancel(p, h, a.id))
 			}
 			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && a.stop == nil })
 			compacts(false)

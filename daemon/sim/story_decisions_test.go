@@ -1,20 +1,13 @@
 package sim
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
-
-// decide says something about a pipeline at a host's daemon. It returns the refusal, if there is one.
-func decide(p *person, h *host, id int64, do func(*pipelines.Room, context.Context, int64, pipelines.Decision) (daemon.Pipeline, error), in pipelines.Decision) error {
-	return p.ask(h, "decide", func(ctx context.Context, d *house.House) error { return errorOf(do(d.Pipelines, ctx, id, in)) })
-}
 
 // TestDecisionsFromAnotherHost: what a person decides at another host's daemon counts, for the step that it is about. A rejected step fails
 // with the comment, and a resume asks for its approval again. The pipeline's own host carries it out.
@@ -23,9 +16,7 @@ func TestDecisionsFromAnotherHost(t *testing.T) {
 		far := p.w.hosts[1]
 		id := p.startPipeline(h, "two")
 		steps := p.reachStatus(id, daemon.PipelineWaiting).Steps
-		for _, do := range []func(*pipelines.Room, context.Context, int64, pipelines.Decision) (daemon.Pipeline, error){
-			(*pipelines.Room).ApprovePipeline, (*pipelines.Room).RejectPipeline,
-		} {
+		for _, do := range []decision{(*pipelines.Room).ApprovePipeline, (*pipelines.Room).RejectPipeline} {
 			wantCode(t, decide(p, far, id, do, pipelines.Decision{StepID: steps[0].ID}), "another_step")
 		}
 		p.w.ok(decide(p, far, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{StepID: steps[1].ID, Comment: "the ladder is missing"}))
@@ -91,22 +82,12 @@ func TestNoRoom(t *testing.T) {
 // for another pipeline, and for this one when it is resumed.
 func TestAbortWhileATreeIsMade(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		begin := func() (id int64) {
-			if err := p.ask(h, "create a pipeline on a branch", func(ctx context.Context, d *house.House) error {
-				created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: "one", Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd, Branch: "roof"})
-				id = created.ID
-				return err
-			}); err != nil {
-				t.Error(err)
-			}
-			return id
-		}
 		making := p.w.holdFirst(3*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
-		first := begin()
+		first := onBranch(p, h, "one", "roof")
 		p.poll("the making", func() bool { return *making })
 		p.abort(h, first)
 		p.await("the tree to be removed", time.Minute, func() bool { return !p.w.treesOpen(h) && len(h.wood.trees) == 0 })
-		p.reachStatus(begin(), daemon.PipelineDone)
+		p.reachStatus(onBranch(p, h, "one", "roof"), daemon.PipelineDone)
 		pl := p.reachStatus(first, daemon.PipelineFailed)
 		p.resume(&pl, false)
 		p.reachStatus(first, daemon.PipelineDone)

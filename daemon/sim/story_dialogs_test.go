@@ -55,7 +55,7 @@ func TestChoiceThroughKills(t *testing.T) {
 					return
 				}
 				if in != nil { // what is not known of an answer does not keep the next one away
-					p.await("a daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+					awaitDaemon(p, h)
 					choose2(p, h, a, func() {})
 					if in = p.row(a).DialogAnswer; in.State != daemon.DialogGone {
 						t.Errorf("answered again, the answer is %s: %s", in.State, in.Note)

@@ -14,21 +14,10 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// retryAs retries a handoff with choices.
-func retryAs(p *person, h *daemon.Handoff, in handoffs.Retry) error {
-	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.RetryHandoff(ctx, h.ID, in)) })
-}
-
-// cancel cancels an agent's handoff.
-func cancel(p *person, h *host, a *agent) error {
-	return p.ask(h, "cancel", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, a.id, 0)) })
-}
 
 // write writes a good document of a handoff in place of its agent.
 func (p *person) write(a *agent, hf *daemon.Handoff) {
@@ -48,9 +37,8 @@ func (p *person) write(a *agent, hf *daemon.Handoff) {
 
 // kinds returns the kinds of the deliveries of an agent, the oldest first.
 func kinds(p *person, a *agent) (kinds []daemon.DeliveryKind) {
-	list := must(p.w.store.Deliveries(ctx(), a.id, 0, 100))
-	for i := range list {
-		kinds = append(kinds, list[len(list)-1-i].Kind)
+	for _, d := range slices.Backward(deliveries(p, a.id)) {
+		kinds = append(kinds, d.Kind)
 	}
 	return kinds
 }
@@ -68,8 +56,8 @@ func wantFailure(p *person, t *testing.T, hf *daemon.Handoff, phase daemon.Phase
 			t.Errorf("the failure %q %q does not name %q", hf.Error.Message, hf.Error.Hint, part)
 		}
 	}
-	if row, err := p.w.store.Agent(ctx(), hf.AgentID); err != nil || !row.Active() {
-		t.Errorf("the outgoing agent is %s: %v", row.State, err)
+	if row := rowOf(p, hf.AgentID); !row.Active() {
+		t.Errorf("the outgoing agent is %s", row.State)
 	}
 }
 
@@ -231,20 +219,20 @@ func TestCancelledHandoff(t *testing.T) {
 			if in == daemon.Generating {
 				mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
 				p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
-				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+				awaitRest(p, a)
 			}
 			p.requestHandoff(h, a, mode)
 			first := p.reach(a, in)
 			if in == daemon.ShuttingDown {
-				wantCode(t, cancel(p, h, a), "handoff_recorded")
+				wantCode(t, cancel(p, h, a.id), "handoff_recorded")
 				p.reach(a, daemon.Completed)
 				return
 			}
 			if in == daemon.Generating {
 				p.wait("lets it begin", 5*time.Second, 5*time.Second)
 			}
-			p.w.ok(cancel(p, h, a))
-			wantCode(t, cancel(p, h, a), "handoff_ended")
+			p.w.ok(cancel(p, h, a.id))
+			wantCode(t, cancel(p, h, a.id), "handoff_ended")
 			wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_not_failed")
 			p.wait("looks on", 2*time.Minute, 2*time.Minute)
 			got := p.handoffs(a.id)[0]

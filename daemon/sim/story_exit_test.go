@@ -110,10 +110,7 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.ignoreTerm, a.mood.deaf = true, true
 		p.request(h, a, daemon.ShuttingDown)
-		p.await("SIGTERM", time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), a.id)
-			return err == nil && row.StopStage == daemon.StopTerm
-		})
+		p.await("SIGTERM", time.Minute, func() bool { return p.row(a).StopStage == daemon.StopTerm })
 		a.person("one more thing", tmux.Enter)
 		p.awaitQuestion(a, time.Minute)
 		a.mood.deaf = false

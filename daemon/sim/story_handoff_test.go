@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -44,7 +42,7 @@ func TestCancelWhileTyping(t *testing.T) {
 		})
 		p.requestHandoff(p.w.hosts[1], a, "")
 		p.await("the daemon to freeze", time.Minute, func() bool { return !h.daemon.frozen.IsZero() })
-		p.w.ok(p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, a.id, 0)) }))
+		p.w.ok(cancel(p, p.w.hosts[1], a.id))
 		p.wait("waits", time.Minute, time.Minute)
 		if len(a.pending) > 0 || !a.documentAt.IsZero() {
 			t.Error("the daemon typed the instruction of a cancelled handoff")
@@ -57,26 +55,13 @@ func TestCancelWhileTyping(t *testing.T) {
 func TestDocumentsOfAnotherHost(t *testing.T) {
 	storyOn(t, 2, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.request(h, a, daemon.Completed)
-		other := p.w.hosts[1]
-		var id int64
-		if err := p.ask(other, "start an agent without a persona", func(ctx context.Context, d *house.House) error {
-			b, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Cwd: other.cwd, Runtime: "claude"})
-			id = b.ID
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
-		p.await("its registration", time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), id)
-			return err == nil && row.RegisteredAt != nil
-		})
-		p.w.ok(p.ask(h, "assign a persona from the other host", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.AssignPersona(ctx, id, personaSlugs[0]))
-		}))
-		list, err := p.w.store.Deliveries(ctx(), id, 0, 10)
-		if err != nil || len(list) == 0 {
-			t.Errorf("no skill for the agent: %v", err)
-			return
+		id, err := startWith(p, p.w.hosts[1], agents.NewAgent{Runtime: "claude"})
+		p.w.ok(err)
+		awaitIdle(p, id)
+		p.w.ok(assign(p, h, id))
+		list := deliveries(p, id)
+		if len(list) == 0 {
+			t.Fatal("no skill for the agent")
 		}
 		if strings.Contains(list[0].Text, h.dir.Root()) {
 			t.Errorf("the skill names files of another host: %s", list[0].Text)
@@ -106,7 +91,7 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 				if !strings.Contains(c.what, "agent_started") {
 					return none
 				}
-				if row, err := p.w.store.Agent(ctx(), 1); err == nil && row.LastHook > 0 {
+				if rowOf(p, 1).LastHook > 0 {
 					p.w.inject = nil
 					h.term.die()
 				}
@@ -117,10 +102,7 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 			if lost != "" {
 				p.w.agents[0].person("some work", tmux.Enter)
 			}
-			p.await("the end", time.Minute, func() bool {
-				row, err := p.w.store.Agent(ctx(), 1)
-				return err == nil && row.EndedAt != nil
-			})
+			p.awaitEnd(p.w.agents[0])
 			equal(t, "the agent was started … times", len(p.w.agents), 1)
 		})
 	}

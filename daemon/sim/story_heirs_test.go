@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,16 +11,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // share requests a handoff of an agent to heirs, and waits until it is in a phase.
 func share(p *person, h *host, a *agent, in handoffs.HandoffRequest, until daemon.Phase) daemon.Handoff {
 	in.Force = true
-	p.w.ok(p.ask(h, "share", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, in))
-	}))
+	p.w.ok(handOff(p, h, a.id, in))
 	return p.reach(a, until)
 }
 
@@ -49,9 +45,9 @@ func killHeir(p *person, a *agent, heir int) {
 func TestAnotherPersonaTakesOver(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		done := share(p, h, a, heirs(personaSlugs[1]), daemon.Completed)
-		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
-		if err != nil || next.PersonaSlug() != personaSlugs[1] || next.Name != personaSlugs[1] || next.Generation != 2 {
-			t.Errorf("the successor is %s (%s), generation %d: %v", next.Name, next.PersonaSlug(), next.Generation, err)
+		next := rowOf(p, *done.SuccessorID)
+		if next.PersonaSlug() != personaSlugs[1] || next.Name != personaSlugs[1] || next.Generation != 2 {
+			t.Errorf("the successor is %s (%s), generation %d", next.Name, next.PersonaSlug(), next.Generation)
 		}
 		if done.SourceAgent != personaSlugs[0] || done.TargetAgent != personaSlugs[1] ||
 			!strings.HasPrefix(done.Ref, "handoff_"+personaSlugs[0]+"_"+personaSlugs[1]+"_") {
@@ -125,8 +121,8 @@ func TestKeptAgentHandsOverAgain(t *testing.T) {
 			open, err := p.w.store.OpenDeliveries(ctx(), a.id)
 			return err == nil && len(open) == 0 && p.row(a).State == daemon.Idle
 		})
-		if list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1); err != nil || list[0].Kind != daemon.KindMessage || *list[0].Verdict != daemon.Submitted {
-			t.Errorf("the message was not taken: %+v %v", list, err)
+		if list := deliveries(p, a.id); list[0].Kind != daemon.KindMessage || *list[0].Verdict != daemon.Submitted {
+			t.Errorf("the message was not taken: %+v", list)
 		}
 		p.request(h, a, daemon.Completed)
 		if p.row(a).EndedAt == nil {
@@ -187,8 +183,8 @@ func TestABriefedHeirIsReady(t *testing.T) {
 			open, err := p.w.store.OpenDeliveries(ctx(), first)
 			return err == nil && len(open) == 0
 		})
-		if list, err := p.w.store.Deliveries(ctx(), first, 0, 1); err != nil || list[0].Kind != daemon.KindMessage || list[0].Verdict == nil {
-			t.Errorf("the message was not delivered: %+v %v", list, err)
+		if list := deliveries(p, first); list[0].Kind != daemon.KindMessage || list[0].Verdict == nil {
+			t.Errorf("the message was not delivered: %+v", list)
 		}
 		if got := p.handoffs(a.id)[0]; !got.Open() {
 			t.Errorf("the handoff is %s already", got.Phase)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,20 +12,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// startWith requests a new agent.
-func startWith(p *person, h *host, in agents.NewAgent) (id int64, err error) {
-	in.Cwd = h.cwd
-	return id, p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, in)
-		id = a.ID
-		return err
-	})
-}
 
 // TestStartThatCannotBe: there is neither a row nor a pane.
 func TestStartThatCannotBe(t *testing.T) {
@@ -84,26 +72,19 @@ func TestStartedAsChosen(t *testing.T) {
 // Later it is typed, and in place once it was.
 func TestPersonaWhileItStarts(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		assign := func(id int64) error {
-			return p.ask(h, "assign a persona", func(ctx context.Context, d *house.House) error {
-				return errorOf(d.Daemon.AssignPersona(ctx, id, personaSlugs[0]))
-			})
-		}
 		p.w.born = func(a *agent) { a.mood.start = 0; a.frozen = time.Now().Add(10 * time.Second) }
 		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") }, func() time.Duration { return 3 * time.Second })
 		id, err := startWith(p, h, agents.NewAgent{})
-		if err != nil {
-			t.Error(err)
-		}
-		wantCode(t, assign(id), "agent_starting")
+		p.w.ok(err)
+		wantCode(t, assign(p, h, id), "agent_starting")
 		p.poll("its process", func() bool { return p.w.process(id) != nil || len(p.w.agents) > 0 })
-		wantCode(t, assign(id), "agent_starting")
+		wantCode(t, assign(p, h, id), "agent_starting")
 		p.await("its registration", time.Minute, func() bool { a := p.w.process(id); return a != nil && p.row(a).State == daemon.Idle })
 		a := p.w.process(id)
 		a.mood.think = 20 * time.Second
 		a.person("long work", tmux.Enter)
 		p.poll("its turn", func() bool { return a.stop != nil })
-		if err := assign(id); err != nil || p.row(a).SkillInjectedAt != nil {
+		if err := assign(p, h, id); err != nil || p.row(a).SkillInjectedAt != nil {
 			t.Errorf("the skill is in place before it was typed: %v", err)
 		}
 		p.await("its skill", time.Minute, func() bool { return p.row(a).SkillInjectedAt != nil })
@@ -115,8 +96,8 @@ func TestLaunchThatFails(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
 		id := p.start(h)
-		p.await("its end", 5*time.Minute, func() bool { row, _ := p.w.store.Agent(ctx(), id); return row.EndedAt != nil })
-		if row, _ := p.w.store.Agent(ctx(), id); !strings.Contains(*row.EndReason, errTerminal.Error()) {
+		p.await("its end", 5*time.Minute, func() bool { return rowOf(p, id).EndedAt != nil })
+		if row := rowOf(p, id); !strings.Contains(*row.EndReason, errTerminal.Error()) {
 			t.Errorf("it ended by %q", *row.EndReason)
 		}
 		p.poll("no launch file", func() bool { _, err := os.Stat(h.dir.Launch(id)); return os.IsNotExist(err) })

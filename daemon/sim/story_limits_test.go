@@ -19,7 +19,7 @@ import (
 func onLimit(p *person, h *host, do daemon.LimitAction) {
 	p.w.limits = daemon.LimitSettings{OnLimit: do, MaxWaits: 2, APITimeout: 2 * time.Minute, Fallback: []string{fallback}}
 	p.end(h)
-	p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+	awaitDaemon(p, h)
 }
 
 // hits has the account of an agent reach a usage limit of about that long.
@@ -160,8 +160,8 @@ func TestStepWaitsForAReset(t *testing.T) {
 		id := p.startPipeline(h, "one")
 		decided(p, p.newest(id, 0))
 		p.wait("looks on", 10*time.Second, 10*time.Second)
-		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "has hit a usage limit until") {
-			t.Errorf("the pipeline is %s (%s): %v", pl.Status, pl.Note, err)
+		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "has hit a usage limit until") {
+			t.Errorf("the pipeline is %s (%s)", pl.Status, pl.Note)
 		}
 		p.reachStatus(id, daemon.PipelineDone)
 	})
@@ -199,8 +199,8 @@ func TestLimitIsHandedOver(t *testing.T) {
 			if done.Reason != daemon.ReasonLimit || done.Mode != daemon.ModeTranscript || done.WrittenBy != writer || done.Degraded != (writer == daemon.WrittenByDaemon) || len(done.Warnings) == 0 {
 				t.Errorf("the handoff is %+v", done)
 			}
-			if next, err := p.w.store.Agent(ctx(), *done.SuccessorID); err != nil || next.Runtime != fallback || *next.Persona != personaSlugs[0] {
-				t.Errorf("its successor is on %s as %v, %v", next.Runtime, next.Persona, err)
+			if next := rowOf(p, *done.SuccessorID); next.Runtime != fallback || *next.Persona != personaSlugs[0] {
+				t.Errorf("its successor is on %s as %v", next.Runtime, next.Persona)
 			}
 			if doc := mustRead(done.FilePath); writer == daemon.WrittenByDaemon && (!strings.Contains(doc, "529 overloaded") || !strings.Contains(doc, "\n> Speed them up\n") || !strings.Contains(done.Warnings[0], "nobody has judged it")) {
 				t.Errorf("the document is %q: %q", doc, done.Warnings)
@@ -226,8 +226,8 @@ func TestFallbackThatIsLimited(t *testing.T) {
 		wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver}), daemon.CodeNoFallback)
 		p.w.ok(decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver, Runtime: fallback}))
 		p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
-		if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != fallback {
-			t.Errorf("its successor is on %s, %v", next.Runtime, err)
+		if next := rowOf(p, *p.reach(a, daemon.Completed).SuccessorID); next.Runtime != fallback {
+			t.Errorf("its successor is on %s", next.Runtime)
 		}
 	})
 }
@@ -248,8 +248,8 @@ func TestFullWindow(t *testing.T) {
 				return
 			}
 			p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
-			if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != "claude" {
-				t.Errorf("its successor is on %s, %v", next.Runtime, err)
+			if next := rowOf(p, *p.reach(a, daemon.Completed).SuccessorID); next.Runtime != "claude" {
+				t.Errorf("its successor is on %s", next.Runtime)
 			}
 		})
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -28,15 +27,21 @@ func swallow(p *person, a *agent) {
 	})
 }
 
+// deliveries returns the deliveries of an agent, the newest first.
+func deliveries(p *person, id int64) []daemon.Delivery {
+	list, err := p.w.store.Deliveries(ctx(), id, 0, 100)
+	p.w.ok(err)
+	return list
+}
+
 // verdict waits for the verdict of the newest delivery to an agent.
 func verdict(p *person, a *agent) (d daemon.Delivery) {
 	p.await("a verdict", 10*time.Minute, func() bool {
-		list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
-		if err != nil || len(list) == 0 {
-			return false
+		list := deliveries(p, a.id)
+		if len(list) > 0 {
+			d = list[0]
 		}
-		d = list[0]
-		return !d.Open()
+		return len(list) > 0 && !d.Open()
 	})
 	return d
 }
@@ -68,10 +73,8 @@ func TestSwallowedMessage(t *testing.T) {
 
 // hideTranscript makes a transcript that the daemon cannot find.
 func hideTranscript(p *person, t *testing.T, a *agent) {
-	row := p.row(a)
 	gone := t.TempDir() + "/gone.jsonl"
-	row.TranscriptPath = &gone
-	p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}))
+	p.change(a.id, func(row *daemon.Agent) { row.TranscriptPath = &gone })
 }
 
 // TestDialogInTheTurnOfAMessage: the agent takes a message, but the hook that would say so is lost, and a dialog opens in its
@@ -98,7 +101,7 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 		a.mood.hands = time.Millisecond
 		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
 		message(p, h, a, "some work")
-		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+		awaitRest(p, a)
 	}))
 }
 
@@ -120,9 +123,9 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
 			equal(t, "prompts", next.memory.Prompts, []string{"Mend the fence", "Mend the roof"})
-			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 2)
-			if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
-				t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)
+			list := deliveries(p, a.id)
+			if len(list) < 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
+				t.Errorf("deliveries of agent %d: %+v", a.id, list)
 			}
 		}))
 	}
@@ -170,9 +173,7 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 			}
 			return none
 		}
-		p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true}))
-		}))
+		p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true}))
 		p.reach(a, daemon.AwaitingDocument)
 		message(p, h, a, "Mend the fence")
 		p.reach(a, daemon.Completed)
@@ -196,8 +197,8 @@ func TestMessageAtTheMomentOfARetry(t *testing.T) {
 		p.poll("the begin of its typing", func() bool { return begins })
 		p.retryToEnd(a)
 		p.await("the message", time.Minute, func() bool {
-			list, err := p.w.store.Deliveries(ctx(), *failed.Heirs[0].AgentID, 0, 1)
-			return err == nil && list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
+			list := deliveries(p, *failed.Heirs[0].AgentID)
+			return list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
 		})
 	}))
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
@@ -125,18 +124,14 @@ func TestPipelinesInOneDirectory(t *testing.T) {
 		p.w.born = func(a *agent) { a.mood.think = 40 * time.Second }
 		p.w.ok(os.Symlink(h.cwd, h.cwd+"-link"))
 		shared := func(id int64) bool {
-			pl, _ := p.w.store.Pipeline(ctx(), id)
+			pl := pipelineOf(p, id)
 			return has(pl.Warnings, "as well: they may overwrite")
 		}
 		first := p.startPipeline(h, "one")
 		p.newest(first, 0)
-		var second int64
-		if err := p.ask(h, "create a pipeline by the other name", func(ctx context.Context, d *house.House) error {
-			pl, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: "one", Title: "A pipeline", Prompt: "Mend it", Cwd: h.cwd + "-link"})
-			second = pl.ID
-			return err
-		}); err != nil || shared(first) || !shared(second) || events(p, event.PipelineWarning) != 1 {
-			t.Errorf("warned: %t and %t, %v", shared(first), shared(second), err)
+		second := createPipeline(p, h, pipelines.NewPipeline{Template: "one", Cwd: h.cwd + "-link"})
+		if shared(first) || !shared(second) || events(p, event.PipelineWarning) != 1 {
+			t.Errorf("warned: %t and %t", shared(first), shared(second))
 		}
 		p.abort(h, first)
 		pl := p.reachStatus(first, daemon.PipelineFailed)
@@ -151,20 +146,13 @@ func TestPipelinesInOneDirectory(t *testing.T) {
 func TestStepsRunOnWhatIsNamed(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		writeTemplate(p, h, "named", "- agent: developer-con-1\n- agent: developer-kim-2\n  runtime: "+fallback+"\n  model: opus\n- agent: developer-ada-3\n  model: haiku\n- agent: developer-con-1\n  runtime: claude\n  model: opus\n")
-		var id int64
-		if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
-			d.Daemon.Settings().Pipeline.Cwd = h.cwd
-			pl, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: "named", Title: "A pipeline", Prompt: "Mend it", Steps: []pipelines.StepChoice{
-				{Step: 3, Runtime: fallback}, {Step: 3, Model: "sonnet"}, {Step: 4, Runtime: fallback}}})
-			id = pl.ID
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		pl := p.reachStatus(id, daemon.PipelineDone)
+		awaitDaemon(p, h)
+		h.daemon.d.Settings().Pipeline.Cwd = h.cwd
+		pl := p.reachStatus(createPipeline(p, h, pipelines.NewPipeline{Template: "named", Steps: []pipelines.StepChoice{
+			{Step: 3, Runtime: fallback}, {Step: 3, Model: "sonnet"}, {Step: 4, Runtime: fallback}}}), daemon.PipelineDone)
 		for i, want := range []struct{ runtime, model string }{{"claude", ""}, {fallback, "opus"}, {fallback, "sonnet"}, {fallback, ""}} {
-			row, err := p.w.store.Agent(ctx(), pl.Steps[i].AgentIDs[0])
-			if a := p.w.newestProcess(row.ID); err != nil || row.Runtime != want.runtime || want.model != "" && a.model != want.model || pl.Steps[i].Model != want.model || row.Cwd != h.cwd {
+			row := rowOf(p, pl.Steps[i].AgentIDs[0])
+			if a := p.w.newestProcess(row.ID); row.Runtime != want.runtime || want.model != "" && a.model != want.model || pl.Steps[i].Model != want.model || row.Cwd != h.cwd {
 				t.Errorf("step %d ran on %s with %q in %s, want %+v", i+1, row.Runtime, a.model, row.Cwd, want)
 			}
 		}

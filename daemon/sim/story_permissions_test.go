@@ -63,13 +63,6 @@ func becomes(p *person, id int64, want daemon.PermissionState) {
 	}
 }
 
-// allow answers a permission from the seat.
-func allow(p *person, h *host, asked *daemon.Permission) {
-	p.w.ok(p.ask(h, "allow", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Permissions.Answer(ctx, asked.ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name}))
-	}))
-}
-
 // TestPermissionsEndOneByOne: three sub-agents ask at once, and their dialogs wait for each other. Each permission is open until its own
 // dialog is answered, in the pane or from the seat, and ends then. Every run checks that none ends while its dialog waits or stands.
 func TestPermissionsEndOneByOne(t *testing.T) {
@@ -78,7 +71,7 @@ func TestPermissionsEndOneByOne(t *testing.T) {
 		if t.Failed() || len(p.w.failures) > 0 {
 			return
 		}
-		allow(p, h, &asked[1]) // its dialog waits for its turn
+		p.w.ok(allow(p, h, &asked[1], daemon.Allow)) // its dialog waits for its turn
 		becomes(p, asked[1].ID, daemon.PermissionGiven)
 		p.wait("looks on", 5*time.Second, 5*time.Second)
 		if open := open(p, a); len(open) != 2 {
@@ -104,7 +97,7 @@ func TestDialogOfAnUnansweredPermissionStands(t *testing.T) {
 		p.w.employEndless("another sub-agent", func(*person) { a.askHeld("touch two", true) })
 		p.await("the second permission", time.Minute, func() bool { return len(open(p, a)) == 1 })
 		second := open(p, a)[0]
-		allow(p, h, &second)
+		p.w.ok(allow(p, h, &second, daemon.Allow))
 		becomes(p, second.ID, daemon.PermissionGiven)
 		if row := p.row(a); row.State != daemon.Waiting || !strings.Contains(row.WaitsFor, "touch one") {
 			t.Errorf("the agent is %s for %q while the dialog of permission %d stands", row.State, row.WaitsFor, first.ID)
@@ -122,7 +115,7 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 		ends := p.w.holdFirst(2*time.Second, func(c *call) bool { return isCommit(c, "«permission_ended»") })
 		a.person("", tmux.Enter)
 		p.poll("the end", func() bool { return *ends })
-		allow(p, h, &asked[0])
+		p.w.ok(allow(p, h, &asked[0], daemon.Allow))
 		becomes(p, asked[0].ID, daemon.PermissionGiven)
 		for _, e := range log(p.w) {
 			if e.Type == event.PermissionEnded || e.Alert && strings.HasPrefix(string(e.Type), "permission") && e.Type != event.PermissionAsked {
@@ -157,7 +150,7 @@ func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
 			p.end(h)
 			h.setClock(by)
 			a.person("", tmux.Enter)
-			p.await("the hook at the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+			awaitDaemon(p, h)
 			becomes(p, asked[0].ID, daemon.PermissionPane)
 		}))
 	}
@@ -177,7 +170,7 @@ func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
 				}
 				h.setClock(by)
 				if !runs {
-					p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+					awaitDaemon(p, h)
 				}
 				p.wait("looks on", least, least)
 				equal(t, fmt.Sprint("after ", least, ": ", asked), len(open(p, a)), 1)

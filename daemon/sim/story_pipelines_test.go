@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -87,27 +87,17 @@ func TestGate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		id := p.startPipeline(h, "two")
 		p.newest(id, 0)
-		approve := func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Pipelines.ApprovePipeline(ctx, id, pipelines.Decision{}))
-		}
-		wantCode(t, p.ask(h, "approve too early", approve), "not_waiting_for_approval")
+		approve := func() error { return decide(p, h, id, (*pipelines.Room).ApprovePipeline, pipelines.Decision{}) }
+		wantCode(t, approve(), "not_waiting_for_approval")
 		pl := p.reachStatus(id, daemon.PipelineWaiting)
 		p.wait("is away", 50*time.Second, 50*time.Second)
 		p.end(h) // a restart brings no reminder
 		p.wait("is away", 48*time.Second, 48*time.Second)
-		reminders := 0
-		for _, e := range log(p.w) {
-			if e.Type == "pipeline_approval_reminder" {
-				reminders++
-			}
-		}
-		equal(t, "reminders in 100 s, want one each 40 s", reminders, 2)
+		equal(t, "reminders in 100 s, want one each 40 s", events(p, event.PipelineApprovalReminder), 2)
 		p.w.approved[pl.Steps[1].ID] = true
-		p.w.ok(p.ask(h, "approve", approve))
+		p.w.ok(approve())
 		p.reachStatus(id, daemon.PipelineDone)
-		wantCode(t, p.ask(h, "resume what is done", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Pipelines.ResumePipeline(ctx, id, false))
-		}), "pipeline_not_failed")
+		wantCode(t, resumePipeline(p, h, id, false), "pipeline_not_failed")
 	})
 }
 
@@ -117,10 +107,7 @@ func TestGate(t *testing.T) {
 func TestResumeGoesOnWithTheRecord(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			p.poll("its turn", func() bool { return a.stop != nil })
+			id, a := atWork(p, h, 5*time.Second)
 			a.mood.deaf = true
 			handoff := p.request(h, a, daemon.ShuttingDown)
 			p.abort(h, id)
@@ -132,8 +119,8 @@ func TestResumeGoesOnWithTheRecord(t *testing.T) {
 			p.resume(&pl, false)
 			done := p.reachStatus(id, daemon.PipelineDone)
 			ids := done.Steps[0].AgentIDs
-			if last, err := p.w.store.Agent(ctx(), ids[len(ids)-1]); err != nil || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
-				t.Errorf("agent %d ended the step, but is not a successor of agent %d: %v", last.ID, a.id, err)
+			if last := rowOf(p, ids[len(ids)-1]); last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+				t.Errorf("agent %d ended the step, but is not a successor of agent %d", last.ID, a.id)
 			}
 			if got, err := p.w.store.Handoff(ctx(), handoff.ID); err != nil || got.Phase != daemon.Completed || len(ids) != 2 {
 				t.Errorf("the handoff is %s, and the step had the agents %v: %v", got.Phase, ids, err)
@@ -145,10 +132,7 @@ func TestResumeGoesOnWithTheRecord(t *testing.T) {
 // TestAbortEndsTheHandoff: an abort cancels a handoff of the step's agent that is not recorded yet. Every run checks that.
 func TestAbortEndsTheHandoff(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.think = time.Minute }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
+		id, a := atWork(p, h, time.Minute)
 		a.stop(errInterrupted)
 		handoff := p.request(h, a, daemon.AwaitingDocument)
 		p.abort(h, id)
@@ -163,10 +147,7 @@ func TestAbortEndsTheHandoff(t *testing.T) {
 func TestRetryAsTheStepFails(t *testing.T) {
 	for n := range 6 {
 		storyAs(t, fmt.Sprint("before call ", n+1), func(t *testing.T, p *person, h *host) {
-			p.w.born = func(a *agent) { a.mood.think = time.Minute }
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			p.poll("its turn", func() bool { return a.stop != nil })
+			id, a := atWork(p, h, time.Minute)
 			a.mood.think = time.Hour
 			handoff := p.request(h, a, daemon.Failed)
 			calls, delayed := 0, false

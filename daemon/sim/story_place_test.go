@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,17 +9,18 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
+// wantsPlace is a request for a handoff in place.
+func wantsPlace() handoffs.HandoffRequest {
+	in := true
+	return handoffs.HandoffRequest{Force: true, InPlace: &in}
+}
+
 // inPlace requests a handoff in place, and returns the successor when the handoff is completed.
 func inPlace(p *person, h *host, a *agent) *agent {
-	in := true
-	p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
-	}))
-	return p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+	return p.w.process(*share(p, h, a, wantsPlace(), daemon.Completed).SuccessorID)
 }
 
 // TestInPlace: the successor takes the pane, also that of a successor. Every run checks that no agent is started twice, and none
@@ -39,18 +39,12 @@ func TestInPlace(t *testing.T) {
 func TestInPlaceAsSet(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		for _, not := range []bool{false, true} {
-			if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-				d.Daemon.Settings().Handoff.InPlace = true
-				in := handoffs.HandoffRequest{Force: true}
-				if not {
-					in.InPlace = new(bool)
-				}
-				_, err := d.Daemon.RequestHandoff(ctx, a.id, in)
-				return err
-			}); err != nil {
-				t.Fatal(err)
+			h.daemon.d.Settings().Handoff.InPlace = true
+			var in handoffs.HandoffRequest
+			if not {
+				in.InPlace = new(bool)
 			}
-			next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+			next := p.w.process(*share(p, h, a, in, daemon.Completed).SuccessorID)
 			if (next.ref == a.ref) == not {
 				t.Errorf("asked not to: %t, in %s after %s", not, next.ref.Pane, a.ref.Pane)
 			}
@@ -89,11 +83,7 @@ func TestLateInPlace(t *testing.T) {
 			}
 			taken = taken || strings.HasPrefix(act, "Respawn ")
 		}
-		in := true
-		p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
-		}))
-		next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+		next := inPlace(p, h, a)
 		p.w.sent = nil
 		typed := len(h.term.Inputs(next.ref))
 		for i, again := range late {
@@ -122,11 +112,7 @@ func TestLateInPlace(t *testing.T) {
 // TestPlaceIsNotKeptForNobody: the agent dies before there is a record. The pane is kept until the handoff has failed.
 func TestPlaceIsNotKeptForNobody(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		in := true
-		p.w.ok(p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in}))
-		}))
-		p.reach(a, daemon.AwaitingDocument)
+		share(p, h, a, wantsPlace(), daemon.AwaitingDocument)
 		a.end("for no reason", 1)
 		p.reach(a, daemon.Failed)
 		p.poll("no pane is left", func() bool { _, err := h.term.Inspect(ctx(), a.ref); return errors.Is(err, tmux.ErrGone) })
@@ -161,9 +147,7 @@ func TestNoPlaceOfAPerson(t *testing.T) {
 		p.wait("its composer", 2*time.Second, 2*time.Second)
 		a.person("begin the work", tmux.Enter)
 		p.poll("its registration", func() bool { return a.id != 0 })
-		p.w.ok(p.ask(h, "assign a persona", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0]))
-		}))
+		p.w.ok(assign(p, h, a.id))
 		respawned := false
 		p.w.sent = func(act string, _ func() error) { respawned = respawned || strings.HasPrefix(act, "Respawn ") }
 		next := inPlace(p, h, a)

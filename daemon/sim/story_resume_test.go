@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -58,18 +58,12 @@ func TestResumeAll(t *testing.T) {
 		p.reach(out, daemon.Failed)
 		var said []string
 		all := func(p *person) {
-			if err := p.ask(h, "resume all", func(ctx context.Context, d *house.House) error {
-				list, err := d.Daemon.ResumeAgents(ctx, nil)
-				for _, r := range list {
-					if r.Started != nil {
-						said = append(said, fmt.Sprint(r.AgentID, " goes on"))
-					} else {
-						said = append(said, fmt.Sprint(r.AgentID, " ", r.Error.Code))
-					}
+			for _, r := range resumeAll(p, h) {
+				if r.Started != nil {
+					said = append(said, fmt.Sprint(r.AgentID, " goes on"))
+				} else {
+					said = append(said, fmt.Sprint(r.AgentID, " ", r.Error.Code))
 				}
-				return err
-			}); err != nil {
-				t.Error(err)
 			}
 		}
 		over := false
@@ -129,14 +123,14 @@ func TestSessionThatTheCLIDoesNotFind(t *testing.T) {
 			})
 		}
 		next := p.reopen(h, old.id).ID
-		p.await("its end", time.Minute, func() bool { row, _ := p.w.store.Agent(ctx(), next); return row.EndedAt != nil })
+		p.await("its end", time.Minute, func() bool { return rowOf(p, next).EndedAt != nil })
 		p.w.born = nil
-		row, _ := p.w.store.Agent(ctx(), next)
+		row := rowOf(p, next)
 		told := eventsOf(p, event.AgentEnded)
 		if said := word(&told[len(told)-1], "message"); row.EndCode != daemon.EndedLost || !strings.Contains(said, "start anew in "+h.cwd+" with `understudy agent start "+personaSlugs[0]+"`, which is pointed to the persona's last document, ") {
 			t.Errorf("it ended by %q; the operator was told %q", *row.EndReason, said)
 		}
-		wantCode(t, resumeAgent(p, h, old.id), daemon.CodeConversationGone)
+		wantCode(t, errorOf(resumeAgent(p, h, old.id)), daemon.CodeConversationGone)
 	}))
 }
 
@@ -190,7 +184,7 @@ func TestLostDirectoryEndsNobody(t *testing.T) {
 	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		away, back := func() { rename(t, h.cwd, h.cwd+".away") }, func() { rename(t, h.cwd+".away", h.cwd) }
 		away()
-		wantCode(t, hand(p, h, a.id), daemon.CodeBadDirectory)
+		wantCode(t, handOff(p, h, a.id, handoffs.HandoffRequest{Force: true}), daemon.CodeBadDirectory)
 		back()
 		a.extra = func(context.Context) bool { away(); return true }
 		failed := p.request(h, a, daemon.Failed)
@@ -206,7 +200,7 @@ func TestLostDirectoryEndsNobody(t *testing.T) {
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 		p.stopped(h, next)
 		away()
-		wantCode(t, resumeAgent(p, h, next.id), daemon.CodeBadDirectory)
+		wantCode(t, errorOf(resumeAgent(p, h, next.id)), daemon.CodeBadDirectory)
 		back()
 		p.reopen(h, next.id)
 	}))

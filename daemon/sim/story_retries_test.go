@@ -16,26 +16,14 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// hand is a request for a handoff, which may be refused.
-func hand(p *person, h *host, id int64) error {
-	return p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.RequestHandoff(ctx, id, handoffs.HandoffRequest{Force: true}))
-	})
-}
-
-// resumeAgent is a request to open the session of an agent again, which may be refused.
-func resumeAgent(p *person, h *host, id int64) error {
-	return p.ask(h, "resume", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.ResumeAgent(ctx, id)) })
-}
-
 // TestLateSuccessor: a successor does not register in time. It is left to a person, and until it is briefed it can't be handed over, nor can
 // its predecessor's session be opened again. It registers later: the handoff does not go on by itself, and a retry goes on with it.
 func TestLateSuccessor(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
-		wantCode(t, hand(p, h, next), "handoff_in_progress")
-		wantCode(t, resumeAgent(p, h, a.id), "handoff_in_progress")
+		wantCode(t, handOff(p, h, next, handoffs.HandoffRequest{Force: true}), "handoff_in_progress")
+		wantCode(t, errorOf(resumeAgent(p, h, a.id)), "handoff_in_progress")
 		late := p.reach(a, daemon.Failed)
 		if e := late.Error; e.Code != "registration_timeout" || e.Phase != daemon.AwaitingRegistration || late.RecordedAt == nil {
 			t.Errorf("it failed with %+v", e)
@@ -50,7 +38,7 @@ func TestLateSuccessor(t *testing.T) {
 		equal(t, "it went on by itself", p.handoffs(a.id)[0].Phase, daemon.Failed)
 		p.retryToEnd(a)
 		equal(t, "the successor is agent", *p.handoffs(a.id)[0].SuccessorID, next)
-		wantCode(t, resumeAgent(p, h, a.id), "agent_resumed")
+		wantCode(t, errorOf(resumeAgent(p, h, a.id)), "agent_resumed")
 	}))
 }
 
@@ -153,10 +141,7 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		bad := p.request(h, a, daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
 		p.stop(h, *bad.SuccessorID, true)
-		p.await("its end", time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), *bad.SuccessorID)
-			return err == nil && row.EndedAt != nil
-		})
+		p.await("its end", time.Minute, func() bool { return rowOf(p, *bad.SuccessorID).EndedAt != nil })
 		for _, in := range []handoffs.Retry{{Runtime: "nothing"}, {Runtime: "claude", PermissionMode: "edits"}, {PermissionMode: "--yolo"}} {
 			if err := retryAs(p, &bad, in); err == nil {
 				t.Errorf("the retry %+v was taken", in)
@@ -164,9 +149,9 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		}
 		p.w.ok(retryAs(p, &bad, handoffs.Retry{Runtime: "codex", PermissionMode: "read-only"}))
 		done := p.reach(a, daemon.Completed)
-		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
-		if err != nil || next.Runtime != "codex" || next.PermissionMode != "read-only" || done.Heirs[0].Runtime != "codex" {
-			t.Errorf("the successor runs on %s in the mode %q (%v); the row names %+v", next.Runtime, next.PermissionMode, err, done.Heirs)
+		next := rowOf(p, *done.SuccessorID)
+		if next.Runtime != "codex" || next.PermissionMode != "read-only" || done.Heirs[0].Runtime != "codex" {
+			t.Errorf("the successor runs on %s in the mode %q; the row names %+v", next.Runtime, next.PermissionMode, done.Heirs)
 		}
 	}))
 	storyAs(t, "of several heirs", with(func(t *testing.T, p *person, h *host, a *agent) {
@@ -183,9 +168,7 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 		const little = "# Handoff\n\n## What Was Done\n\nNothing.\n"
 		copies := 0
 		a.copied = func(string) (string, string) { copies++; return little, "" }
-		p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))
-		}))
+		p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))
 		for n := range 2 {
 			p.await("its end", time.Minute, func() bool { return copies == n+1 && p.handoffs(a.id)[0].Phase == daemon.Failed })
 			bad := p.handoffs(a.id)[0]
@@ -246,23 +229,14 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 	for _, how := range []string{"failed", "resumed", "dismissed"} {
 		storyAs(t, how, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 10 * time.Second
-			say := func(text string, command bool) (d daemon.Delivery, err error) {
-				err = p.ask(h, "send "+text, func(ctx context.Context, house *house.House) (err error) {
-					d, err = house.Daemon.SendMessage(ctx, a.id, text, command)
-					return err
-				})
-				return d, err
-			}
 			if how == "failed" {
 				p.request(h, a, daemon.AwaitingDocument)
-				command, err := say("/compact", true)
-				if err != nil {
-					t.Error(err)
-				}
+				command, err := say(p, h, a.id, "/compact", true)
+				p.w.ok(err)
 				p.w.born = func(next *agent) { next.end("died", 1) }
 				a.mood.deaf = true
 				p.reach(a, daemon.ShuttingDown)
-				_, err = say("/compact", true)
+				_, err = say(p, h, a.id, "/compact", true)
 				wantCode(t, err, "handoff_recorded")
 				if got, err := p.w.store.Delivery(ctx(), command.ID); err != nil || got.Verdict == nil || got.Evidence != "the agent's handoff was recorded" {
 					t.Errorf("the command: %+v %v", got, err)
@@ -271,17 +245,9 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				a.person("some work", tmux.Enter)
 				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
 			}
-			message, err := say("Mend the fence", false)
-			if err != nil {
-				t.Error(err)
-			}
-			row := func() daemon.Delivery {
-				d, err := p.w.store.Delivery(ctx(), message.ID)
-				if err != nil {
-					t.Error(err)
-				}
-				return d
-			}
+			message, err := say(p, h, a.id, "Mend the fence", false)
+			p.w.ok(err)
+			row := func() daemon.Delivery { return must(p.w.store.Delivery(ctx(), message.ID)) }
 			switch how {
 			case "failed":
 				if message.Evidence != "it waits for the agent's successor" {
@@ -320,14 +286,7 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				p.w.ok(p.ask(h, "dismiss", func(ctx context.Context, d *house.House) error {
 					return errorOf(d.Marks.DismissAgent(ctx, a.id, marks.Dismissal{From: p.name}))
 				}))
-				if err := p.ask(h, "resume all", func(ctx context.Context, d *house.House) error {
-					if list, err := d.Daemon.ResumeAgents(ctx, nil); err != nil || len(list) != 0 {
-						t.Errorf("resumed %+v: %v", list, err)
-					}
-					return nil
-				}); err != nil {
-					t.Error(err)
-				}
+				equal(t, "resumed", len(resumeAll(p, h)), 0)
 			}
 			p.await("the verdict", 2*time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.NotSubmitted })
 		}))

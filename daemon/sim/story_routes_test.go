@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
@@ -77,9 +75,7 @@ func TestWayThatAPersonChooses(t *testing.T) {
 			t.Errorf("%s; told %q", rounds(pl), pl.Steps[2].Input)
 		}
 		p.w.ok(decide(p, h, id, (*pipelines.Room).RejectPipeline, pipelines.Decision{}))
-		wantCode(t, p.ask(h, "skip", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Pipelines.ResumePipeline(ctx, id, true))
-		}), daemon.CodeStepUndecided)
+		wantCode(t, resumePipeline(p, h, id, true), daemon.CodeStepUndecided)
 		pl = p.reachStatus(id, daemon.PipelineFailed)
 		p.resume(&pl, false)
 		pl = p.reachStatus(id, daemon.PipelineWaiting)

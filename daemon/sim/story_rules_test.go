@@ -14,14 +14,9 @@ import (
 
 // change writes an agent's row directly, without a daemon.
 func (p *person) change(id int64, change func(*daemon.Agent)) {
-	row, err := p.w.store.Agent(ctx(), id)
-	if err == nil {
-		change(&row)
-		err = p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}})
-	}
-	if err != nil {
-		p.w.fail("agent %d: %v", id, err)
-	}
+	row := rowOf(p, id)
+	change(&row)
+	p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}))
 }
 
 // TestSkillIsAwaited: a successor gets its injection prompt only after its skill.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
@@ -39,11 +38,11 @@ func TestAbortBelowADialog(t *testing.T) {
 		id := p.startPipeline(h, "four")
 		a := p.newest(id, 0)
 		p.await("the dialog", time.Minute, func() bool { return events(p, event.PipelineWaiting) == 1 })
-		if pl, _ := p.w.store.Pipeline(ctx(), id); !strings.Contains(pl.Note, "a dialog waits") || !eventsOf(p, event.PipelineWaiting)[0].Alert {
+		if pl := pipelineOf(p, id); !strings.Contains(pl.Note, "a dialog waits") || !eventsOf(p, event.PipelineWaiting)[0].Alert {
 			t.Errorf("the pipeline says %q", pl.Note)
 		}
 		p.abort(h, id)
-		wantCode(t, p.ask(h, "abort once more", func(ctx context.Context, d *house.House) error { return errorOf(d.Pipelines.AbortPipeline(ctx, id)) }), daemon.CodePipelineEnded)
+		wantCode(t, abort(p, h, id), daemon.CodePipelineEnded)
 		p.await("its end", 30*time.Second, func() bool { return p.row(a).EndedAt != nil })
 		pl := p.reachStatus(id, daemon.PipelineFailed)
 		if len(a.answers) > 0 || p.row(works).StopAskedAt != nil || pl.Note != "" || *pl.Steps[0].Error != "Pipeline aborted" || !strings.Contains(pl.Hint, "understudy pipeline resume") || eventsOf(p, event.PipelineFailed)[0].Alert {
@@ -60,27 +59,19 @@ func TestSuccessorAtAStep(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		thinking(p, 10*time.Second)
 		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000)
-		var id int64
-		if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
-			pl, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: "one", Title: "A pipeline", Prompt: prompt, Cwd: h.cwd})
-			id = pl.ID
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		id := createPipeline(p, h, pipelines.NewPipeline{Template: "one", Prompt: prompt, Cwd: h.cwd})
 		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
+		awaitTurn(p, a)
 		p.requestHandoff(h, a, "")
 		p.await("the note", time.Minute, func() bool {
-			pl, _ := p.w.store.Pipeline(ctx(), id)
-			return strings.Contains(pl.Note, "agent 1 is being handed over (handoff 1)")
+			return strings.Contains(pipelineOf(p, id).Note, "agent 1 is being handed over (handoff 1)")
 		})
 		var task string
 		p.w.born = func(next *agent) {
 			p.w.born = nil
 			next.extra = func(context.Context) bool {
 				task = mustRead(h.dir.Launch(next.id) + "/task.md")
-				if pl, _ := p.w.store.Pipeline(ctx(), id); *pl.CurrentAgentID != next.id || !strings.Contains(next.skill, "What it was asked to do stands in "+h.dir.Launch(next.id)+"/task.md") {
+				if pl := pipelineOf(p, id); *pl.CurrentAgentID != next.id || !strings.Contains(next.skill, "What it was asked to do stands in "+h.dir.Launch(next.id)+"/task.md") {
 					t.Errorf("agent %d works on the step; its successor was told %q", *pl.CurrentAgentID, next.skill)
 				}
 				return true
@@ -111,14 +102,14 @@ func TestRecordIsTakenUpOnce(t *testing.T) {
 		}
 		p.resume(&pl, false)
 		p.await("the second successor", 2*time.Minute, func() bool {
-			pl, _ = p.w.store.Pipeline(ctx(), id)
+			pl = pipelineOf(p, id)
 			return !pl.Open() && len(pl.Steps[0].AgentIDs) == 3
 		})
 		wantCode(t, p.retry(&handoff), daemon.CodePipelineFailed)
 		p.w.born = nil
 		p.resume(&pl, false)
 		pl = p.reachStatus(id, daemon.PipelineDone)
-		if last, _ := p.w.store.Agent(ctx(), pl.Steps[0].AgentIDs[3]); last.PreviousAgentID != nil || p.handoffs(a.id)[0].Phase != daemon.Failed {
+		if last := rowOf(p, pl.Steps[0].AgentIDs[3]); last.PreviousAgentID != nil || p.handoffs(a.id)[0].Phase != daemon.Failed {
 			t.Errorf("agent %+v ended the step, after handoffs %+v", last, p.handoffs(a.id))
 		}
 	})
@@ -159,7 +150,7 @@ func TestNextStepFollowsItsPredecessor(t *testing.T) {
 				return
 			}
 			pl = p.reachStatus(id, daemon.PipelineDone)
-			if second, _ := p.w.store.Agent(ctx(), pl.Steps[1].AgentIDs[0]); second.Cwd != dir || !has(pl.Warnings, "moved to "+dir) {
+			if second := rowOf(p, pl.Steps[1].AgentIDs[0]); second.Cwd != dir || !has(pl.Warnings, "moved to "+dir) {
 				t.Errorf("the second step worked in %s: %q", second.Cwd, pl.Warnings)
 			}
 		})
@@ -179,7 +170,7 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { h.term.die(); return time.Second })
 			p.end(h)
 			p.await("a pipeline that goes on, or does not", time.Minute, func() bool {
-				pl, _ := p.w.store.Pipeline(ctx(), id)
+				pl := pipelineOf(p, id)
 				return len(pl.Steps[0].AgentIDs) == agents && (agents == 2 || pl.Status == daemon.PipelineFailed)
 			})
 		}
@@ -193,11 +184,8 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 // run checks that.
 func TestResumeTakesUpALiveAgent(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		thinking(p, time.Minute)
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
-		pl := must(p.w.store.Pipeline(ctx(), id))
+		id, a := atWork(p, h, time.Minute)
+		pl := pipelineOf(p, id)
 		why, now, s := "Failed by hand", time.Now(), &pl.Steps[0]
 		pl.Status, pl.Error, pl.ErrorCode, pl.Hint, pl.FinishedAt = daemon.PipelineFailed, &why, daemon.CodeAgentNotStartable, why, &now
 		s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now

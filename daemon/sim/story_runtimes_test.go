@@ -10,33 +10,19 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // agentOn starts an agent on a runtime, and returns it once it is idle, and has its skill.
 func agentOn(p *person, h *host, runtime string) *agent {
-	var id int64
-	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
-		id = a.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	p.await("its registration", 2*time.Minute, func() bool {
-		a, err := p.w.store.Agent(ctx(), id)
-		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle && a.SkillInjectedAt != nil
-	})
-	return p.w.process(id)
+	a := awaitIdle(p, startOn(p, h, runtime))
+	p.await("its skill", 2*time.Minute, func() bool { return p.row(a).SkillInjectedAt != nil && p.row(a).State == daemon.Idle })
+	return a
 }
 
 // message sends a text to an agent.
 func message(p *person, h *host, a *agent, text string) {
-	p.w.ok(p.ask(h, "send", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.SendMessage(ctx, a.id, text, false))
-	}))
+	p.w.ok(errorOf(say(p, h, a.id, text, false)))
 }
 
 // pressed returns the keys that daemons have pressed in an agent's pane since the last text.
@@ -189,7 +175,7 @@ func TestEnterAfterAKill(t *testing.T) {
 		storyAs(t, runtime, withOn(runtime, func(t *testing.T, p *person, h *host, a *agent) {
 			p.w.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
 			message(p, h, a, "some work")
-			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+			awaitRest(p, a)
 			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
 				t.Errorf("keys %v by %d daemons", keys, h.starts)
 			}

@@ -84,9 +84,9 @@ func TestStepsOfAHandoff(t *testing.T) {
 				}
 			}
 			equal(t, "the steps were", strings.Join(got, " "), steps)
-			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 10)
-			if after := mustRead(a.transcript()); err != nil || mode == daemon.ModeGenerate && (len(list) != 1 || list[0].Kind != daemon.KindExit || after != before) {
-				t.Errorf("%v: it was given %+v, its transcript has grown by %q", err, list, strings.TrimPrefix(after, before))
+			list := deliveries(p, a.id)
+			if after := mustRead(a.transcript()); mode == daemon.ModeGenerate && (len(list) != 1 || list[0].Kind != daemon.KindExit || after != before) {
+				t.Errorf("it was given %+v, its transcript has grown by %q", list, strings.TrimPrefix(after, before))
 			}
 			if !strings.Contains(mustRead(done.FilePath), "## Next Agent Context") || done.RecordedAt == nil || done.Structured == nil {
 				t.Errorf("handoff %+v", done)
@@ -141,14 +141,9 @@ func TestRenamedPersona(t *testing.T) {
 			t.Errorf("no document at %s", document)
 		}
 		resumed := p.reopen(h, old.id)
-		var fresh daemon.Agent
-		if err := p.ask(h, "start", func(ctx context.Context, d *house.House) (err error) {
-			fresh, err = d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: to, Cwd: h.cwd, Runtime: "claude"})
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		for _, id := range []int64{resumed.ID, fresh.ID} {
+		fresh, err := startWith(p, h, agents.NewAgent{Persona: to, Runtime: "claude"})
+		p.w.ok(err)
+		for _, id := range []int64{resumed.ID, fresh} {
 			p.await("the process", time.Minute, func() bool { return p.w.process(id) != nil && p.w.process(id).ready })
 			b := p.w.process(id)
 			row := p.row(b)

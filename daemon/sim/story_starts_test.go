@@ -110,7 +110,7 @@ func TestRefusedTextIsClearedAfterALook(t *testing.T) {
 		a.refusing = true
 		var since time.Time
 		p.w.inject = func(c *call) fault {
-			if list, err := p.w.lent.Deliveries(ctx(), a.id, 0, 1); !strings.HasPrefix(c.what, "Look ") || a.composer.Text == "" || err != nil || len(list) == 0 || list[0].Heard == 0 {
+			if list := deliveries(p, a.id); !strings.HasPrefix(c.what, "Look ") || a.composer.Text == "" || len(list) == 0 || list[0].Heard == 0 {
 				return none
 			}
 			if since.IsZero() {
@@ -165,10 +165,9 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 		h.daemon.frozen = time.Now().Add(5 * time.Second)
 		a.end("killed", 137)
 		p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
-		p.poll("the verdict", func() bool {
-			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
-			return err == nil && list[0].Verdict != nil && *list[0].Verdict == daemon.NotSubmitted && strings.Contains(list[0].Evidence, "the gate is closed")
-		})
+		if d := verdict(p, a); *d.Verdict != daemon.NotSubmitted || !strings.Contains(d.Evidence, "the gate is closed") {
+			t.Errorf("the message is %s: %s", *d.Verdict, d.Evidence)
+		}
 	}))
 }
 

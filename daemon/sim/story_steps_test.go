@@ -106,8 +106,8 @@ func TestStepHearsAll(t *testing.T) {
 		a := p.newest(id, 0)
 		p.await("its answer", time.Minute, func() bool { return len(a.answers) > 0 })
 		p.wait("waits", 20*time.Second, 20*time.Second)
-		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning {
-			t.Errorf("the pipeline is %s while a task runs: %v", pl.Status, err)
+		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning {
+			t.Errorf("the pipeline is %s while a task runs", pl.Status)
 		}
 		a.tasks--
 		a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
@@ -135,8 +135,8 @@ func TestStepHearsAll(t *testing.T) {
 		p.poll("the next turn", func() bool { return a.stop != nil && strings.HasPrefix(a.working, "Task") })
 		a.person("", tmux.Escape)
 		p.wait("waits", 30*time.Second, 30*time.Second)
-		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "as after Esc") {
-			t.Errorf("the pipeline is %s (%s) after its agent was interrupted: %v", pl.Status, pl.Note, err)
+		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "as after Esc") {
+			t.Errorf("the pipeline is %s (%s) after its agent was interrupted", pl.Status, pl.Note)
 		}
 		a.person("go on", tmux.Enter)
 		p.reachStatus(id, daemon.PipelineDone)
@@ -168,10 +168,7 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 		id, a := forgetful(p, h)
 		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " typing ") })
 		p.poll("the typing", func() bool { return *typing })
-		pl, err := p.w.store.Pipeline(ctx(), id)
-		if err != nil {
-			t.Error(err)
-		}
+		pl := pipelineOf(p, id)
 		a.given = append(a.given, pl.Steps[0].Input)
 		a.enqueue(job{prompt: pl.Steps[0].Input})
 		p.reachStatus(id, daemon.PipelineDone)
@@ -225,8 +222,8 @@ func TestNoSecondPaneAfterAnOutage(t *testing.T) {
 		p.poll("the end of its turn", func() bool { return lost.stop == nil })
 		h.term.die()
 		p.await("the end of the pipeline", 10*time.Minute, func() bool {
-			pl, err := p.w.store.Pipeline(ctx(), id)
-			return err == nil && (pl.Status == daemon.PipelineDone || pl.Status == daemon.PipelineFailed)
+			pl := pipelineOf(p, id)
+			return pl.Status == daemon.PipelineDone || pl.Status == daemon.PipelineFailed
 		})
 	})
 }

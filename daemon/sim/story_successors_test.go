@@ -59,10 +59,7 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 // abortedHandover aborts a pipeline before the successor at its step has its injection prompt. It returns the pipeline, its first agent, whose
 // handoff has failed behind its record, and the successor.
 func abortedHandover(p *person, h *host) (pl daemon.Pipeline, a, next *agent) {
-	p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-	id := p.startPipeline(h, "one")
-	a = p.newest(id, 0)
-	p.poll("its turn", func() bool { return a.stop != nil })
+	id, a := atWork(p, h, 5*time.Second)
 	next = unbriefedSuccessor(p, h, a)
 	p.abort(h, id)
 	p.reach(a, daemon.Failed)
@@ -85,9 +82,9 @@ func TestResumeBesideTheSuccessor(t *testing.T) {
 			}
 		}
 		ids := done.Steps[0].AgentIDs
-		last, err := p.w.store.Agent(ctx(), ids[len(ids)-1])
-		if err != nil || last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
-			t.Errorf("agent %d ended the step, but is not another successor of agent %d: %v", last.ID, a.id, err)
+		last := rowOf(p, ids[len(ids)-1])
+		if last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+			t.Errorf("agent %d ended the step, but is not another successor of agent %d", last.ID, a.id)
 		}
 	})
 }
@@ -134,10 +131,7 @@ func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 // Every run checks that.
 func TestHandedOverWhileItIsAborted(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
+		id, a := atWork(p, h, 5*time.Second)
 		a.person("", tmux.Escape)
 		a.mood.deaf = true
 		p.request(h, a, daemon.ShuttingDown)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,9 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -129,25 +126,26 @@ func afterRecord(p *person, begin func()) {
 }
 
 // start requests a new agent, and returns its id.
-func (p *person) start(h *host) (id int64) {
-	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
-		id = a.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	return id
-}
+func (p *person) start(h *host) int64 { return startOn(p, h, "claude") }
 
-// agent starts an agent and returns it once it has registered and is idle.
-func (p *person) agent(h *host) *agent {
-	id := p.start(h)
-	p.await("its registration", time.Minute, func() bool {
-		a, err := p.w.store.Agent(ctx(), id)
-		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle
+// agent starts an agent and returns it once it is idle.
+func (p *person) agent(h *host) *agent { return agentOn(p, h, "claude") }
+
+// awaitIdle waits until an agent has registered and is idle, and returns its process.
+func awaitIdle(p *person, id int64) *agent {
+	p.await("its registration", 2*time.Minute, func() bool {
+		row := rowOf(p, id)
+		return row.RegisteredAt != nil && row.State == daemon.Idle
 	})
 	return p.w.process(id)
+}
+
+// awaitTurn waits until a turn of an agent runs.
+func awaitTurn(p *person, a *agent) { p.poll("its turn", func() bool { return a.stop != nil }) }
+
+// awaitRest waits until a turn of an agent has ended, and the daemon knows that.
+func awaitRest(p *person, a *agent) {
+	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
 }
 
 // delayFirst delays the first call that is accepts by the time that do returns.
@@ -228,9 +226,7 @@ func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 
 // requestHandoff requests a handoff in a mode; "" is the default mode.
 func (p *person) requestHandoff(h *host, a *agent, mode daemon.Mode) {
-	p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, Mode: mode}))
-	}))
+	p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Force: true, Mode: mode}))
 }
 
 // awaitQuestion waits until the daemon asks what to do about an agent's handoff, because the agent has work that no
@@ -249,18 +245,12 @@ func (p *person) retryToEnd(a *agent) {
 }
 
 // stop stops an agent.
-func (p *person) stop(h *host, id int64, force bool) {
-	p.w.ok(p.ask(h, "stop", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.StopAgent(ctx, id, force)) }))
-}
+func (p *person) stop(h *host, id int64, force bool) { p.w.ok(stop(p, h, id, force)) }
 
 // reopen resumes the session of an ended agent, and returns the new agent.
-func (p *person) reopen(h *host, id int64) (next daemon.Agent) {
-	if err := p.ask(h, "resume", func(ctx context.Context, d *house.House) (err error) {
-		next, err = d.Daemon.ResumeAgent(ctx, id)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+func (p *person) reopen(h *host, id int64) daemon.Agent {
+	next, err := resumeAgent(p, h, id)
+	p.w.ok(err)
 	return next
 }
 
@@ -269,6 +259,11 @@ func (p *person) end(h *host) {
 	before := h.daemon
 	before.cancel(errStopped)
 	p.await("the end of the daemon", time.Minute, func() bool { return h.daemon != before })
+}
+
+// awaitDaemon waits until a host's daemon listens.
+func awaitDaemon(p *person, h *host) {
+	p.await("the daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
 }
 
 // reach waits until the handoff of an agent is in a phase.
@@ -291,12 +286,20 @@ func wantCode(t *testing.T, err error, code daemon.Code) {
 }
 
 // row returns the stored row of an agent.
-func (p *person) row(a *agent) daemon.Agent {
-	row, err := p.w.store.Agent(ctx(), a.id)
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+func (p *person) row(a *agent) daemon.Agent { return rowOf(p, a.id) }
+
+// rowOf returns the stored row of the agent with that id.
+func rowOf(p *person, id int64) daemon.Agent {
+	row, err := p.w.store.Agent(ctx(), id)
+	p.w.ok(err)
 	return row
+}
+
+// pipelineOf returns the stored row of a pipeline.
+func pipelineOf(p *person, id int64) daemon.Pipeline {
+	pl, err := p.w.store.Pipeline(ctx(), id)
+	p.w.ok(err)
+	return pl
 }
 
 // poll waits until so is true, and looks every 10 ms.
@@ -313,8 +316,7 @@ func (p *person) poll(what string, so func() bool) {
 // newest waits for the newest agent of a step to be ready, and returns it.
 func (p *person) newest(pipeline int64, step int) (a *agent) {
 	p.await("an agent of the step", 2*time.Minute, func() bool {
-		stored, err := p.w.store.Pipeline(ctx(), pipeline)
-		if ids := stored.Steps[step].AgentIDs; err == nil && len(ids) > 0 {
+		if ids := pipelineOf(p, pipeline).Steps[step].AgentIDs; len(ids) > 0 {
 			a = p.w.process(ids[len(ids)-1])
 		}
 		return a != nil && a.ready
@@ -325,28 +327,26 @@ func (p *person) newest(pipeline int64, step int) (a *agent) {
 	return a
 }
 
-func (p *person) abort(h *host, pipeline int64) {
-	p.w.ok(p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Pipelines.AbortPipeline(ctx, pipeline))
-	}))
-}
+func (p *person) abort(h *host, pipeline int64) { p.w.ok(abort(p, h, pipeline)) }
 
 // startPipeline creates a pipeline from a template.
-func (p *person) startPipeline(h *host, template string) (id int64) {
-	if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
-		created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
-		id = created.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	return id
+func (p *person) startPipeline(h *host, template string) int64 {
+	return createPipeline(p, h, pipelines.NewPipeline{Template: template, Cwd: h.cwd})
+}
+
+// atWork creates a pipeline of one step, whose agent thinks for that long. It returns both when the agent is in its turn.
+func atWork(p *person, h *host, long time.Duration) (id int64, a *agent) {
+	thinking(p, long)
+	id = p.startPipeline(h, "one")
+	a = p.newest(id, 0)
+	awaitTurn(p, a)
+	return id, a
 }
 
 // reachStatus waits until a pipeline has a status, and returns it.
 func (p *person) reachStatus(id int64, until daemon.PipelineStatus) (pl daemon.Pipeline) {
 	if !p.await(string(until), 10*time.Minute, func() bool {
-		pl, _ = p.w.store.Pipeline(ctx(), id)
+		pl = pipelineOf(p, id)
 		return pl.Status == until
 	}) {
 		p.w.fail("pipeline %d is %s (%s), not %s", id, pl.Status, pl.Note, until)
@@ -357,7 +357,7 @@ func (p *person) reachStatus(id int64, until daemon.PipelineStatus) (pl daemon.P
 // promptOnce prompts an agent at its pane, and waits until the turn has ended.
 func (p *person) promptOnce(a *agent) {
 	a.person("some work", tmux.Enter)
-	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+	awaitRest(p, a)
 }
 
 // loseHooks makes all hooks of an event get lost from now on.

@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -108,9 +106,7 @@ func TestLongMessageBesideADraft(t *testing.T) {
 		a.person("half a thought")
 		p.wait("thinks", time.Second, time.Second)
 		h.term.before = func(string) { a.frozen = time.Now().Add(2 * time.Second) }
-		p.w.ok(p.ask(h, "send a long message", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false))
-		}))
+		message(p, h, a, strings.Repeat("look at each of the sheds\n", 50))
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
 		equal(t, "the composer holds", a.composer.Text, "half a thought")
 	}))

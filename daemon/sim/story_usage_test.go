@@ -53,12 +53,7 @@ func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
 		if want := shown(p, a); first != want {
 			t.Errorf("%d tokens are counted at the end, the transcript shows %d", first, want)
 		}
-		row := p.reopen(h, a.id)
-		p.await("its registration", time.Minute, func() bool {
-			r, err := p.w.store.Agent(ctx(), row.ID)
-			return err == nil && r.State == daemon.Idle && r.RegisteredAt != nil
-		})
-		next := p.w.process(row.ID)
+		next := awaitIdle(p, p.reopen(h, a.id).ID)
 		turn(p, next)
 		p.await("the count of the resumed session", time.Minute, func() bool { return used(p, a.id)+used(p, next.id) == shown(p, next) && used(p, next.id) > 0 })
 		if got := used(p, a.id); got != first {

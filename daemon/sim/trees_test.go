@@ -213,9 +213,7 @@ func (p *person) forest(h *host) {
 
 // plant starts an agent in a tree of its own.
 func (p *person) plant(h *host) {
-	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &agents.NewWorktree{}}))
-	})
+	_, _ = startWith(p, h, agents.NewAgent{Persona: personaSlugs[0], Runtime: "claude", Worktree: &agents.NewWorktree{}})
 }
 
 // work leaves something in a tree that stands, or commits what was left there.
@@ -251,14 +249,11 @@ func (p *person) tend(h *host, t *daemon.Worktree) {
 		return
 	}
 	a := agents[i]
-	_ = p.ask(h, fmt.Sprintf("see to agent %d in tree %d", a.ID, t.ID), func(ctx context.Context, d *house.House) (err error) {
-		if a.Active() {
-			_, err = d.Daemon.StopAgent(ctx, a.ID, false)
-		} else {
-			_, err = d.Daemon.ResumeAgent(ctx, a.ID)
-		}
-		return err
-	})
+	if a.Active() {
+		_ = stop(p, h, a.ID, false)
+	} else {
+		_, _ = resumeAgent(p, h, a.ID)
+	}
 }
 
 // treesEnded: each thing that was asked of a tree has one outcome, and rows say what stands.
