@@ -163,7 +163,7 @@ func TestExitOfASessionThatMoved(t *testing.T) {
 	story(t, with(func(_ *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 10 * time.Second
 		a.person("some work", tmux.Enter)
-		p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+		awaitTurn(p, a)
 		a.person("one more thing", tmux.Enter)
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		p.requestHandoff(h, a, "")

@@ -128,22 +128,11 @@ func TestLooksFailBehindABlockedStop(t *testing.T) {
 		a.gating = time.Minute
 		message(p, h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
-		failing := false
-		p.w.inject = func(c *call) fault {
-			if failing && strings.HasPrefix(c.what, "Look ") {
-				failing = false
-				return failed
-			}
-			return none
+		for _, after := range []time.Duration{4 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second, 12 * time.Second} {
+			p.wait("looks on", after, after)
+			met := p.w.failFirst(failed, 1, calls("Look "))
+			p.await("the failure", 10*time.Second, func() bool { return *met > 0 })
 		}
-		for range 4 {
-			p.wait("looks on", 4*time.Second, 4*time.Second)
-			failing = true
-			p.await("the failure", 10*time.Second, func() bool { return !failing })
-		}
-		p.wait("looks on", 12*time.Second, 12*time.Second)
-		failing = true
-		p.await("the failure", 10*time.Second, func() bool { return !failing })
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		a.gating = 0
 		if p.row(a).StopCameAt == nil {

@@ -211,7 +211,7 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 		failed := failWriting(p, h, a)
 		writeByHand(t, &failed, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
-		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "records before agent ") }, func() time.Duration {
+		p.w.delayFirst(calls("records before agent "), func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})

@@ -112,7 +112,7 @@ func TestEscCancelsTheHandoffOfTheCommand(t *testing.T) {
 	for name, down := range map[string]bool{"the daemon runs": false, "no daemon runs": true} {
 		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			worked := turns(p, a)
-			p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ generating") }, func() time.Duration { return 10 * time.Second })
+			p.w.holdFirst(10*time.Second, commits("→ generating"))
 			s := typesCommand(p, a, "/handoff the parser")
 			p.await("the hook to be held", time.Minute, func() bool { return s.id != 0 })
 			if down {

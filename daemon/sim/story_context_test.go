@@ -120,11 +120,10 @@ func TestContextIsReadAgainAtTheRecord(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		turn(p, a)
 		p.await("a measurement", time.Minute, func() bool { return p.row(a).Context != nil })
-		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
+		beforeFirst(p.w, commits("→ verifying"), func() {
 			a.append(map[string]any{"type": "assistant", "timestamp": a.stamp(), "sessionId": a.session, "message": map[string]any{
 				"id": "msg_late", "role": "assistant", "model": a.model, "content": []any{}, "usage": map[string]any{"input_tokens": 700_000},
 			}})
-			return 0
 		})
 		if done := p.request(h, a, daemon.Completed); done.ContextUse == nil || done.ContextUse.Tokens != 700_000 || done.ContextUse.Source != daemon.FromTranscript {
 			t.Errorf("handed over at %+v", done.ContextUse)
@@ -167,7 +166,7 @@ func TestCompaction(t *testing.T) {
 					t.Errorf("compaction %d, want it refused %t: alert %t, %s", n+1, refused, e.Alert, e.Payload)
 				}
 			}
-			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+			p.w.holdFirst(time.Minute, calls("one-shot writes"))
 			compacts(auto)
 			if auto {
 				equal(t, "mode …: the agent would compact before it reads an instruction", automatic(p, a).Mode, daemon.ModeGenerate)

@@ -82,7 +82,7 @@ func TestNoRoom(t *testing.T) {
 // for another pipeline, and for this one when it is resumed.
 func TestAbortWhileATreeIsMade(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		making := p.w.holdFirst(3*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
+		making := p.w.holdFirst(3*time.Second, calls("Make tree"))
 		first := onBranch(p, h, "one", "roof")
 		p.poll("the making", func() bool { return *making })
 		p.abort(h, first)

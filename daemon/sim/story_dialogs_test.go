@@ -85,13 +85,7 @@ func TestChoiceOfADialogThatIsGone(t *testing.T) {
 					p.wait("decides", time.Second, time.Second)
 					return
 				}
-				p.w.inject = func(c *call) fault {
-					if strings.HasPrefix(c.what, "Commit agent") {
-						p.w.inject = nil
-						next()
-					}
-					return none
-				}
+				beforeFirst(p.w, calls("Commit agent"), next)
 			})
 			p.wait("looks on", 20*time.Second, 20*time.Second)
 			if d := a.dialog; d == nil || d.Detail != "the second" || !d.answered.IsZero() {

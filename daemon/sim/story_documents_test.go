@@ -83,9 +83,8 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				continue // the document is good
 			}
 			storyAs(t, fmt.Sprint(code, " ", then), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-				p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
+				beforeFirst(p.w, commits("→ verifying"), func() {
 					p.w.ok(spoil(p.handoffs(a.id)[0].FilePath))
-					return 0
 				})
 				bad := p.request(h, a, daemon.Failed)
 				wantFailure(p, t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
@@ -132,7 +131,7 @@ func TestCopiesThatFail(t *testing.T) {
 	} {
 		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.copied = func(string) (string, string) { return c.text, c.failure }
-			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
+			p.w.holdFirst(c.takes, calls("one-shot writes"))
 			p.requestHandoff(h, a, daemon.ModeGenerate)
 			bad := p.reach(a, daemon.Failed)
 			wantFailure(p, t, &bad, daemon.Generating, c.code, "`--mode agent`")
@@ -213,12 +212,12 @@ func TestCancelledHandoff(t *testing.T) {
 		storyAs(t, string(in), with(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 20 * time.Second
 			a.person("some work", tmux.Enter)
-			p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+			awaitTurn(p, a)
 			mode := daemon.ModeAgent
 			copied := 0
 			if in == daemon.Generating {
 				mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
-				p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+				p.w.holdFirst(time.Minute, calls("one-shot writes"))
 				awaitRest(p, a)
 			}
 			p.requestHandoff(h, a, mode)

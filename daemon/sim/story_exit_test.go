@@ -87,18 +87,9 @@ func TestPromptRightBeforeExit(t *testing.T) {
 // the Enters that a delivery may have.
 func TestEnterAfterKills(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		kills := 0
-		p.w.inject = func(c *call) fault {
-			if kills == maxKills || !strings.HasPrefix(c.what, "Press ") {
-				return none
-			}
-			kills++
-			return crashBefore
-		}
+		kills := p.w.failFirst(crashBefore, maxKills, calls("Press "))
 		p.request(h, a, daemon.Completed)
-		if kills < maxKills {
-			t.Errorf("%d daemons were killed", kills)
-		}
+		equal(t, "daemons were killed", *kills, maxKills)
 	}))
 }
 
@@ -123,14 +114,8 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 func TestServerRefusesTheExit(t *testing.T) {
 	for _, by := range []time.Duration{0, -time.Hour} {
 		storyAs(t, by.String(), withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
-			blind := func(c *call) fault {
-				if strings.HasPrefix(c.what, "GET session") {
-					return failed
-				}
-				return none
-			}
 			p.w.delayFirst(func(c *call) bool { return strings.Contains(c.what, `rung "exit"`) }, func() time.Duration {
-				p.w.inject = blind
+				p.w.failEach(failed, calls("GET session"))
 				h.setClock(by)
 				a.person("one more thing", tmux.Enter)
 				return 5 * time.Second
@@ -193,11 +178,10 @@ func TestExitBehindATextThatCameFirst(t *testing.T) {
 	for _, runtime := range []string{"claude", "codex"} {
 		storyAs(t, runtime, withOn(runtime, func(t *testing.T, p *person, h *host, a *agent) {
 			p.promptOnce(a)
-			p.w.delayFirst(func(c *call) bool {
+			beforeFirst(p.w, func(c *call) bool {
 				return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)
-			}, func() time.Duration {
+			}, func() {
 				a.person("half a thought ")
-				return 0
 			})
 			p.stop(h, a.id, false)
 			p.poll("its end", func() bool { row := p.row(a); return !row.Active() })

@@ -72,7 +72,7 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 // TestSpawnAnswerLost: tmux makes a pane but reports a failure. The daemon finds the pane and takes it for the agent's.
 func TestSpawnAnswerLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
+		p.w.failFirst(lostAnswer, 1, calls("Spawn"))
 		if a := p.agent(h); a == nil || p.row(a).EndedAt != nil {
 			t.Error("the agent runs, but its row has ended")
 		}

@@ -133,16 +133,9 @@ func TestKeysEndByThemselves(t *testing.T) {
 func TestKeysWaitForAnEnter(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		s := beginKeys(p, a)
-		lost := false
-		p.w.inject = func(c *call) fault {
-			if !strings.HasPrefix(c.what, "Press ") {
-				return none
-			}
-			p.w.inject, lost = nil, true
-			return failed
-		}
+		lost := p.w.failFirst(failed, 1, calls("Press "))
 		message(p, h, a, "the daemon's own text")
-		p.poll("the loss of an Enter", func() bool { return lost })
+		p.poll("the loss of an Enter", func() bool { return *lost > 0 })
 		if _, err := typeKeys(p, a, s, 1, "mine"); err != nil {
 			t.Error(err)
 		}

@@ -73,7 +73,7 @@ func TestStartedAsChosen(t *testing.T) {
 func TestPersonaWhileItStarts(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.mood.start = 0; a.frozen = time.Now().Add(10 * time.Second) }
-		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") }, func() time.Duration { return 3 * time.Second })
+		p.w.holdFirst(3*time.Second, calls("Spawn"))
 		id, err := startWith(p, h, agents.NewAgent{})
 		p.w.ok(err)
 		wantCode(t, assign(p, h, id), "agent_starting")
@@ -83,7 +83,7 @@ func TestPersonaWhileItStarts(t *testing.T) {
 		a := p.w.process(id)
 		a.mood.think = 20 * time.Second
 		a.person("long work", tmux.Enter)
-		p.poll("its turn", func() bool { return a.stop != nil })
+		awaitTurn(p, a)
 		if err := assign(p, h, id); err != nil || p.row(a).SkillInjectedAt != nil {
 			t.Errorf("the skill is in place before it was typed: %v", err)
 		}
@@ -94,7 +94,7 @@ func TestPersonaWhileItStarts(t *testing.T) {
 // TestLaunchThatFails: tmux makes no pane. The agent ends with the reason, and what held its secret is gone.
 func TestLaunchThatFails(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Spawn") })
+		p.w.failEach(failed, calls("Spawn"))
 		id := p.start(h)
 		p.await("its end", 5*time.Minute, func() bool { return rowOf(p, id).EndedAt != nil })
 		if row := rowOf(p, id); !strings.Contains(*row.EndReason, errTerminal.Error()) {

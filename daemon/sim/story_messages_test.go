@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +17,11 @@ import (
 
 // swallow has a dialog open over the next text that is typed to an agent, before the agent reads the text.
 func swallow(p *person, a *agent) {
-	p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+	beforeFirst(p.w, calls("Paste "), func() {
 		a.frozen = time.Now().Add(2 * time.Second)
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " typed ") }, func() {
 			go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		})
-		return 0
 	})
 }
 
@@ -99,7 +97,7 @@ func TestDialogInTheTurnOfAMessage(t *testing.T) {
 func TestPasteWithoutAnAnswer(t *testing.T) {
 	story(t, withOn("gemini", func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.hands = time.Millisecond
-		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
+		p.w.failFirst(lostAnswer, 1, calls("Paste "))
 		message(p, h, a, "some work")
 		awaitRest(p, a)
 	}))
@@ -118,7 +116,7 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
 			p.w.process(*hf.SuccessorID).end("died", 1)
 			p.reach(a, daemon.Failed)
-			p.w.failFirst(f, func(c *call) bool { return isCommit(c, "→ completed") })
+			p.w.failFirst(f, 1, commits("→ completed"))
 			p.retryToEnd(a)
 			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
@@ -135,18 +133,12 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 // transaction that completes the handoff. It is passed on all the same.
 func TestMessageAtTheMomentOfCompletion(t *testing.T) {
 	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "→ completed") {
-				p.w.inject = nil
-				row := p.row(a)
-				id, err := p.w.store.NextID(ctx(), daemon.DeliveryIDs)
-				d := &daemon.Delivery{ID: id, AgentID: a.id, Kind: daemon.KindMessage, Text: "Mend the fence", State: daemon.DeliveryQueued, CreatedAt: time.Now()}
-				if err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}, NewDeliveries: []*daemon.Delivery{d}})); err != nil {
-					t.Error(err)
-				}
-			}
-			return none
-		}
+		beforeFirst(p.w, commits("→ completed"), func() {
+			row := p.row(a)
+			id := must(p.w.store.NextID(ctx(), daemon.DeliveryIDs))
+			d := &daemon.Delivery{ID: id, AgentID: a.id, Kind: daemon.KindMessage, Text: "Mend the fence", State: daemon.DeliveryQueued, CreatedAt: time.Now()}
+			p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}, NewDeliveries: []*daemon.Delivery{d}}))
+		})
 		p.request(h, a, daemon.Completed)
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
@@ -157,22 +149,14 @@ func TestMessageAtTheMomentOfCompletion(t *testing.T) {
 // has read the queue, and before that transaction. The log says once what became of the message.
 func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "→ recorded") {
-				p.w.inject = nil
-				list, err := p.w.store.OpenDeliveries(ctx(), a.id)
-				for i := range list {
-					d, verdict, now := &list[i], daemon.NotSubmitted, time.Now()
-					d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, "cancelled by the operator", &now
-					e := &event.Event{Type: event.DeliveryCancelled, AgentID: &a.id, Host: h.name, At: now, Payload: event.Payload(map[string]any{"delivery_id": d.ID})}
-					err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Deliveries: []*daemon.Delivery{d}, Events: []*event.Event{e}}))
-				}
-				if err != nil || len(list) != 1 {
-					t.Errorf("%d open deliveries: %v", len(list), err)
-				}
-			}
-			return none
-		}
+		beforeFirst(p.w, commits("→ recorded"), func() {
+			list := must(p.w.store.OpenDeliveries(ctx(), a.id))
+			equal(t, "open deliveries", len(list), 1)
+			d, verdict, now := &list[0], daemon.NotSubmitted, time.Now()
+			d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, "cancelled by the operator", &now
+			e := &event.Event{Type: event.DeliveryCancelled, AgentID: &a.id, Host: h.name, At: now, Payload: event.Payload(map[string]any{"delivery_id": d.ID})}
+			p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Deliveries: []*daemon.Delivery{d}, Events: []*event.Event{e}}))
+		})
 		p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true}))
 		p.reach(a, daemon.AwaitingDocument)
 		message(p, h, a, "Mend the fence")

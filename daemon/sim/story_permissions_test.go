@@ -112,7 +112,7 @@ func TestDialogOfAnUnansweredPermissionStands(t *testing.T) {
 func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		asked := delegates(p, a, "touch one")
-		ends := p.w.holdFirst(2*time.Second, func(c *call) bool { return isCommit(c, "«permission_ended»") })
+		ends := p.w.holdFirst(2*time.Second, commits("«permission_ended»"))
 		a.person("", tmux.Enter)
 		p.poll("the end", func() bool { return *ends })
 		p.w.ok(allow(p, h, &asked[0], daemon.Allow))
@@ -129,7 +129,7 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 // permission. Its dialog is answered in the pane, and the permission ends with it.
 func TestPermissionWhoseHookIsLost(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.failFirst(failed, func(c *call) bool {
+		p.w.failFirst(failed, 1, func(c *call) bool {
 			return strings.HasPrefix(c.what, "permission ") && strings.Contains(c.who, "hook PermissionRequest")
 		})
 		asked := delegates(p, a, "touch one")
@@ -187,7 +187,7 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		asked := delegates(p, a, "touch one")
 		killed := h.daemon
-		p.w.failFirst(crashAfter, func(c *call) bool { return isCommit(c, "«permission_answered»") })
+		p.w.failFirst(crashAfter, 1, commits("«permission_answered»"))
 		p.w.delayEach(10*time.Second, func(c *call) bool { return c.what == "asks again" })
 		if g := h.daemon; g != nil {
 			_, _ = g.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {

@@ -26,7 +26,7 @@ func TestForgottenPrompt(t *testing.T) {
 			a.person("", tmux.Enter)
 			p.await("its registration", time.Minute, func() bool { return a.ready })
 			if lost {
-				p.w.failFirst(lostHook, func(c *call) bool { return c.kind == sending && isHook(c.own, hooks.UserPromptSubmit) })
+				p.w.failFirst(lostHook, 1, func(c *call) bool { return c.kind == sending && isHook(c.own, hooks.UserPromptSubmit) })
 			}
 			a.person("something else first", tmux.Enter)
 			p.reachStatus(id, daemon.PipelineDone)

@@ -127,9 +127,8 @@ func TestNoPlace(t *testing.T) {
 		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref) },
 	} {
 		storyAs(t, name, with(func(t *testing.T, p *person, h *host, a *agent) {
-			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
+			beforeFirst(p.w, calls("Respawn "), func() {
 				spoil(h, a)
-				return 0
 			})
 			next := inPlace(p, h, a)
 			if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {

@@ -37,7 +37,7 @@ func successorsOf(p *person, id int64) (ids []int64) {
 
 // down ends the tmux server while no daemon runs, and has the next daemon start.
 func down(p *person, h *host) {
-	p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { h.term.die(); return time.Minute })
+	p.w.delayFirst(calls("restarts "), func() time.Duration { h.term.die(); return time.Minute })
 	p.end(h)
 }
 

@@ -20,7 +20,7 @@ import (
 // its predecessor's session be opened again. It registers later: the handoff does not go on by itself, and a retry goes on with it.
 func TestLateSuccessor(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
+		p.w.holdFirst(5*time.Minute, func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		wantCode(t, handOff(p, h, next, handoffs.HandoffRequest{Force: true}), "handoff_in_progress")
 		wantCode(t, errorOf(resumeAgent(p, h, a.id)), "handoff_in_progress")
@@ -45,7 +45,7 @@ func TestLateSuccessor(t *testing.T) {
 // TestMessageBeforeTheBriefing: a message for a successor that is not briefed yet waits for the injection prompt.
 func TestMessageBeforeTheBriefing(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 20 * time.Second })
+		p.w.holdFirst(20*time.Second, func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		p.send(next)
 		p.reach(a, daemon.Completed)
@@ -105,9 +105,8 @@ func TestFilesOfTheRecord(t *testing.T) {
 // on when it is back.
 func TestSuccessorWithoutADirectory(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ spawning") }, func() time.Duration {
+		beforeFirst(p.w, commits("→ spawning"), func() {
 			p.w.ok(os.Rename(h.cwd, h.cwd+".away"))
-			return 0
 		})
 		if bad := p.request(h, a, daemon.Failed); bad.Error.Code != "spawn_failed" || !strings.Contains(bad.Error.Message, h.cwd) {
 			t.Errorf("it failed with %+v", bad.Error)
@@ -137,7 +136,7 @@ func TestRetryBesideANewHandoff(t *testing.T) {
 // successor that lives keeps its own, and so do several heirs.
 func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 3 * time.Minute })
+		p.w.holdFirst(3*time.Minute, func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 })
 		bad := p.request(h, a, daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
 		p.stop(h, *bad.SuccessorID, true)
@@ -207,17 +206,9 @@ func TestCopyOfAnAgentThatEnds(t *testing.T) {
 // not about the second attempt.
 func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		tries := 0
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "new handoff") {
-				if tries++; tries < 3 {
-					return moved
-				}
-			}
-			return none
-		}
-		if done := p.request(h, a, daemon.Completed); done.ID != 1 || tries != 3 {
-			t.Errorf("handoff %d after %d tries", done.ID, tries)
+		tries := p.w.failFirst(moved, 2, commits("new handoff"))
+		if done := p.request(h, a, daemon.Completed); done.ID != 1 || *tries != 2 {
+			t.Errorf("handoff %d after %d tries in vain", done.ID, *tries)
 		}
 	}))
 }

@@ -79,7 +79,7 @@ func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 // into the dialog. Every run checks that.
 func TestDialogOpensUnderAPaste(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
+		typing := p.w.holdFirst(5*time.Second, calls("Paste "))
 		p.request(h, a, daemon.Instructing)
 		p.await("the paste", time.Minute, func() bool { return *typing })
 		go func() {
@@ -167,7 +167,7 @@ func TestEnterIsGivenTime(t *testing.T) {
 // the message is dropped, an event says so. Every run checks that.
 func TestMessageWhileRecorded(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		recording := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " → recorded") })
+		recording := p.w.holdFirst(5*time.Second, commits(" → recorded"))
 		p.request(h, a, daemon.Verifying)
 		p.await("the record", time.Minute, func() bool { return *recording })
 		p.send(a.id)

@@ -167,7 +167,7 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 		id := p.startPipeline(h, "one")
 		crash := func(agents int) {
 			p.poll("its turn", func() bool { a := p.newest(id, 0); return a.stop != nil })
-			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { h.term.die(); return time.Second })
+			p.w.delayFirst(calls("restarts "), func() time.Duration { h.term.die(); return time.Second })
 			p.end(h)
 			p.await("a pipeline that goes on, or does not", time.Minute, func() bool {
 				pl := pipelineOf(p, id)

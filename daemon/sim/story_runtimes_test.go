@@ -46,7 +46,7 @@ func hitLimit(p *person, h *host, a *agent) {
 // killed after the first. The agent is limited then, and is handed over as any other.
 func TestLimitOnTheScreenIsLeft(t *testing.T) {
 	story(t, withOn("gemini", func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.failFirst(crashAfter, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
+		p.w.failFirst(crashAfter, 1, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
 		hitLimit(p, h, a)
 		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		if keys := pressed(h, a); !slices.Equal(keys[len(keys)-2:], []tmux.Key{tmux.Down, tmux.Enter}) || len(keys) != 3 {
@@ -173,7 +173,7 @@ func TestSleepIsNoStillness(t *testing.T) {
 func TestEnterAfterAKill(t *testing.T) {
 	for _, runtime := range []string{"gemini", "codex"} {
 		storyAs(t, runtime, withOn(runtime, func(t *testing.T, p *person, h *host, a *agent) {
-			p.w.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
+			p.w.failFirst(crashBefore, 1, calls("Press "))
 			message(p, h, a, "some work")
 			awaitRest(p, a)
 			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {

@@ -179,7 +179,7 @@ func TestRefusedStepPromptIsSubmittedWithMore(t *testing.T) {
 		p.w.born = func(a *agent) { a.refusing, a.mood.think = true, 20*time.Second }
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
-		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { return 10 * time.Second })
+		p.w.holdFirst(10*time.Second, calls("restarts "))
 		h.daemon.cancel(errStopped)
 		p.poll("the refusal", func() bool { return a.composer.Text != "" })
 		p.wait("thinks", time.Second, time.Second)

@@ -82,7 +82,7 @@ func TestStepHearsAll(t *testing.T) {
 			p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
 			id := p.startPipeline(h, "one")
 			a := p.newest(id, 0)
-			p.poll("its turn", func() bool { return a.stop != nil })
+			awaitTurn(p, a)
 			say(p, a)
 			done := p.reachStatus(id, daemon.PipelineDone)
 			if len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
@@ -91,7 +91,7 @@ func TestStepHearsAll(t *testing.T) {
 		})
 	}
 	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
-		ending := p.w.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
+		ending := p.w.holdFirst(150*time.Millisecond, commits("«step_done»"))
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("the end of the step", func() bool { return *ending })
@@ -130,7 +130,7 @@ func TestStepHearsAll(t *testing.T) {
 		p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
+		awaitTurn(p, a)
 		message(p, a)
 		p.poll("the next turn", func() bool { return a.stop != nil && strings.HasPrefix(a.working, "Task") })
 		a.person("", tmux.Escape)
@@ -166,7 +166,7 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 	})
 	storyAs(t, "taken after all", func(t *testing.T, p *person, h *host) {
 		id, a := forgetful(p, h)
-		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " typing ") })
+		typing := p.w.holdFirst(5*time.Second, commits(" typing "))
 		p.poll("the typing", func() bool { return *typing })
 		pl := pipelineOf(p, id)
 		a.given = append(a.given, pl.Steps[0].Input)
@@ -179,7 +179,7 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 // an agent that is being stopped. Every run checks that.
 func TestHandoffAsItsStepEnds(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		ending := p.w.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
+		ending := p.w.holdFirst(150*time.Millisecond, commits("«step_done»"))
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("the end of the step", func() bool { return *ending })
@@ -251,17 +251,9 @@ func TestProcessThatWasNeverStored(t *testing.T) {
 func TestOutageWhileLaunched(t *testing.T) {
 	for _, first := range []string{"pipeline ", "Commit agent 1 starting "} {
 		storyAs(t, first, func(t *testing.T, p *person, h *host) {
-			p.w.inject = func(c *call) fault {
-				if c.who != "agent 1" || !strings.HasPrefix(c.what, first) {
-					return none
-				}
-				p.w.inject = nil
-				return failed
-			}
+			away := p.w.failFirst(failed, 1, func(c *call) bool { return c.who == "agent 1" && strings.HasPrefix(c.what, first) })
 			p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
-			if p.w.inject != nil {
-				t.Error("the database was never away")
-			}
+			equal(t, "the database was away … times", *away, 1)
 		})
 	}
 }

@@ -159,6 +159,21 @@ func (w *world) delayFirst(is func(c *call) bool, do func() time.Duration) {
 	}
 }
 
+// calls accepts the calls that begin with a text.
+func calls(what string) func(c *call) bool {
+	return func(c *call) bool { return strings.HasPrefix(c.what, what) }
+}
+
+// commits accepts the commits whose description contains a text.
+func commits(what string) func(c *call) bool {
+	return func(c *call) bool { return isCommit(c, what) }
+}
+
+// beforeFirst acts as the first call that is accepts comes.
+func beforeFirst(w *world, is func(c *call) bool, do func()) {
+	w.delayFirst(is, func() time.Duration { do(); return 0 })
+}
+
 // holdFirst delays the first call that is accepts. *came says whether that has begun.
 func (w *world) holdFirst(by time.Duration, is func(c *call) bool) (came *bool) {
 	came = new(bool)
@@ -197,15 +212,20 @@ func (w *world) failEach(how fault, is func(c *call) bool) {
 	}
 }
 
-// failFirst has the first call fail that is accepts.
-func (w *world) failFirst(how fault, is func(c *call) bool) {
+// failFirst has the first calls fail that is accepts, as many as most says. *met says how many have.
+func (w *world) failFirst(how fault, most int, is func(c *call) bool) (met *int) {
+	met = new(int)
 	w.failEach(how, func(c *call) bool {
 		so := is(c)
 		if so {
+			*met++
+		}
+		if *met == most {
 			w.inject = nil
 		}
 		return so
 	})
+	return met
 }
 
 // afterFirst acts after the first commit that is accepts.

@@ -66,7 +66,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 func TestAgentWhileATreeIsRemoved(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		tree, a := emptyTree(p, h)
-		resuming := p.w.holdFirst(500*time.Millisecond, func(c *call) bool { return isCommit(c, "new agent") })
+		resuming := p.w.holdFirst(500*time.Millisecond, commits("new agent"))
 		p.w.employ("another", func(p *person) { p.reopen(h, a.id) })
 		p.poll("the new agent", func() bool { return *resuming })
 		p.w.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
@@ -118,7 +118,7 @@ func TestTreeOfAPipeline(t *testing.T) {
 // step, with the reason. A resume goes on when git makes it.
 func TestTreeThatCannotBeMade(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
+		p.w.failEach(failed, calls("Make tree"))
 		p.plant(h)
 		p.await("the end of what was never started", time.Minute, func() bool { return rowOf(p, 1).EndedAt != nil })
 		if a := rowOf(p, 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {

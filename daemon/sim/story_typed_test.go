@@ -59,7 +59,7 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 func TestEnterPressedLate(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.hands = 2 * time.Second
-		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Press ") },
+		p.w.delayFirst(calls("Press "),
 			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
 		p.send(a.id)
 		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
@@ -117,16 +117,9 @@ func TestLongMessageBesideADraft(t *testing.T) {
 func TestEnterByEchoIsKnown(t *testing.T) {
 	story(t, withOn(linesName, func(t *testing.T, p *person, h *host, a *agent) {
 		p.send(a.id)
-		fails := 3
-		p.w.inject = func(c *call) fault {
-			if fails > 0 && c.what == "RecordHook UserPromptSubmit" {
-				fails--
-				return moved
-			}
-			return none
-		}
-		if d := verdict(p, a); fails > 0 || *d.Verdict != daemon.Submitted {
-			t.Errorf("%d commits did not fail; the verdict is %s: %s", fails, *d.Verdict, d.Evidence)
+		met := p.w.failFirst(moved, 3, calls("RecordHook UserPromptSubmit"))
+		if d := verdict(p, a); *met != 3 || *d.Verdict != daemon.Submitted {
+			t.Errorf("%d commits have failed; the verdict is %s: %s", *met, *d.Verdict, d.Evidence)
 		}
 	}))
 }
@@ -142,18 +135,11 @@ func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
 				h.term.before = nil
 				a.person("some work", tmux.Enter)
 			}
-			lost := false
-			p.w.inject = func(c *call) fault {
-				if !lost && c.kind == sending && isHook(c.own, event) {
-					lost = true
-					return lostHook
-				}
-				return none
-			}
-			p.w.delayEach(5*time.Second, func(c *call) bool { return lost && c.what == "reads its keyboard" })
+			lost := p.w.failFirst(lostHook, 1, func(c *call) bool { return c.kind == sending && isHook(c.own, event) })
+			p.w.delayEach(5*time.Second, func(c *call) bool { return *lost > 0 && c.what == "reads its keyboard" })
 			p.send(a.id)
-			if d := verdict(p, a); !lost || *d.Verdict != daemon.Submitted {
-				t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)
+			if d := verdict(p, a); *lost == 0 || *d.Verdict != daemon.Submitted {
+				t.Errorf("%d hooks are lost; the verdict is %s: %s", *lost, *d.Verdict, d.Evidence)
 			}
 		}))
 	}

@@ -55,7 +55,7 @@ func TestRetryBesideAQueuedInstruction(t *testing.T) {
 		p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
 		a := p.agent(h)
 		p.promptOnce(a)
-		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+		beforeFirst(p.w, calls("Paste "), func() {
 			a.failing = true
 			a.person("one more thing", tmux.Enter)
 			p.w.employEndless("chance", func(p *person) {
@@ -63,7 +63,6 @@ func TestRetryBesideAQueuedInstruction(t *testing.T) {
 				a.failing = false
 				a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
 			})
-			return 0
 		})
 		p.request(h, a, daemon.Completed)
 		a.askedOnce(t)
