@@ -24,11 +24,14 @@ func (a *agent) moves() {
 	if a.dir == a.begun {
 		dir = filepath.Join(a.h.cwd, fmt.Sprintf("tree-%d", a.rng.IntN(3)))
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		a.w.fail("%v", err)
-	}
-	a.moveTo(dir)
+	worksIn(a, dir)
 	a.register("busy")
+}
+
+// worksIn makes a directory, and takes the session there.
+func worksIn(a *agent, dir string) {
+	a.w.ok(os.MkdirAll(dir, 0o700))
+	a.moveTo(dir)
 	a.worked = dir
 }
 
@@ -138,9 +141,7 @@ func (w *world) registered(a *daemon.Agent) bool {
 func TestMoveThatOnlyTheRegistryTold(t *testing.T) {
 	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		for _, to := range []string{"tree-0", ".", "tree-1"} {
-			a.worked = filepath.Join(h.cwd, to)
-			_ = os.MkdirAll(a.worked, 0o700)
-			a.moveTo(a.worked)
+			worksIn(a, filepath.Join(h.cwd, to))
 			switch to {
 			case "tree-0":
 				p.promptOnce(a)
@@ -168,9 +169,7 @@ func TestExitOfASessionThatMoved(t *testing.T) {
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		p.requestHandoff(h, a, "")
 		p.awaitQuestion(a, 5*time.Minute)
-		a.worked = filepath.Join(h.cwd, "tree-0")
-		_ = os.MkdirAll(a.worked, 0o700)
-		a.moveTo(a.worked)
+		worksIn(a, filepath.Join(h.cwd, "tree-0"))
 		p.wait("reads", 3*time.Second, 3*time.Second)
 		a.register("idle") // later than the CLI
 		p.wait("reads on", 5*time.Second, 5*time.Second)

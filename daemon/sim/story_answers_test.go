@@ -84,8 +84,7 @@ func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
 		if !strings.Contains(shown.Why, fmt.Sprintf("permission show %d", asked.ID)) || len(shown.Choices) != 2 {
 			t.Errorf("%+v", shown)
 		}
-		_, err := chooseAt(p, a, shown.ID, 2)
-		wantCode(t, err, daemon.CodeDialogIsPermission)
+		wantCode(t, errorOf(chooseAt(p, a, shown.ID, 2)), daemon.CodeDialogIsPermission)
 		p.await("the end of its time", 2*time.Minute, func() bool { return len(open(p, a)) == 0 })
 		if shown = shownDialog(p, a); shown.Why != "" {
 			t.Errorf("%+v", shown)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,8 +63,7 @@ func TestHandoffOfASessionThatMoved(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		to := filepath.Join(h.cwd, "tree-0")
 		a.extra = func(context.Context) bool {
-			_ = os.MkdirAll(to, 0o700)
-			a.moveTo(to)
+			worksIn(a, to)
 			a.worked = ""
 			return true
 		}

@@ -50,9 +50,7 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
 		h.setClock(-2 * time.Hour)
-		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
-			t.Errorf("failed with %v", failed.Error)
-		}
+		failsBy(p, a, "document_timeout")
 	}))
 }
 
@@ -166,9 +164,7 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 			h.setClock(-time.Minute)
 			p.wait("waits", 12*time.Second, 12*time.Second)
 		}
-		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
-			t.Errorf("failed with %v", failed.Error)
-		}
+		failsBy(p, a, "document_timeout")
 	}))
 }
 
@@ -195,13 +191,12 @@ func failWriting(p *person, h *host, a *agent) daemon.Handoff {
 	return failed
 }
 
+// allDone is a document that a person writes in place of an agent.
+const allDone = "## What Was Done\n\nAll of it.\n"
+
 // writeByHand writes the document of a handoff in place of its agent.
-func writeByHand(t *testing.T, h *daemon.Handoff, at time.Time) {
-	t.Helper()
-	err := os.WriteFile(h.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
-	if err = errors.Join(err, os.Chtimes(h.FilePath, at, at)); err != nil {
-		t.Fatal(err)
-	}
+func writeByHand(p *person, h *daemon.Handoff, text string, at time.Time) {
+	p.w.ok(errors.Join(os.RemoveAll(h.FilePath), os.WriteFile(h.FilePath, []byte(text), 0o600), os.Chtimes(h.FilePath, at, at)))
 }
 
 // TestWorkWhileARecordIsAssembled: the agent of a retried handoff takes a prompt after the daemon has read the document
@@ -209,7 +204,7 @@ func writeByHand(t *testing.T, h *daemon.Handoff, at time.Time) {
 func TestWorkWhileARecordIsAssembled(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		failed := failWriting(p, h, a)
-		writeByHand(t, &failed, h.now())
+		writeByHand(p, &failed, allDone, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
 		p.w.delayFirst(calls("records before agent "), func() time.Duration {
 			a.person("one more thing", tmux.Enter)
@@ -227,7 +222,7 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		failed := failWriting(p, h, a)
 		p.promptOnce(a)
-		writeByHand(t, &failed, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
+		writeByHand(p, &failed, allDone, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
 		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.Completed)
 		if rec, err := p.w.store.Record(ctx(), failed.ID); err != nil || strings.Contains(rec.Document, "All of it.") {

@@ -30,16 +30,17 @@ type slash struct {
 // installed is the first line of the command that `understudy hooks install` writes.
 const installed = "# understudy hooks install wrote this file, and uninstall removes it: changes get lost.\n"
 
+// hookOfPrompt is the hook of a prompt, as it is sent to the daemon.
+func hookOfPrompt(a *agent, prompt string) hooks.Envelope {
+	_, payload := a.cli.hook(a, hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(prompt))
+	return a.h.envelope(a, hooks.UserPromptSubmit, mustJSON(payload))
+}
+
 // typesCommand types a prompt whose hook may be held. Where the agent runs, /handoff is installed.
 func typesCommand(p *person, a *agent, prompt string) *slash {
 	path := filepath.Join(a.h.config, "commands", "handoff.md")
 	p.w.ok(errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(installed), 0o600)))
-	_, payload := a.cli.hook(a, hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(prompt))
-	body, err := json.Marshal(payload)
-	if err != nil {
-		p.w.fail("%v", err)
-	}
-	s := &slash{a: a, own: &owner{name: a.h.name + " command", host: a.h}, env: a.h.envelope(a, hooks.UserPromptSubmit, body)}
+	s := &slash{a: a, own: &owner{name: a.h.name + " command", host: a.h}, env: hookOfPrompt(a, prompt)}
 	s.env.Holds = true
 	a.h.others = append(a.h.others, s.own)
 	process := a.h.table.Start(a.proc.PID, nil)
@@ -140,13 +141,9 @@ func TestHandoffCommandThatIsRefused(t *testing.T) {
 		p.await("the answer", time.Minute, func() bool { return s.said != "" })
 		equal(t, "the person was told", s.said, "No handoff was started: Nothing to hand off (no messages yet).")
 		p.promptOnce(a)
-		_, payload := a.cli.hook(a, hooks.UserPromptSubmit, a.hooks().UserPromptSubmit("/handoff please"))
-		body, err := json.Marshal(payload)
 		spool := hooks.OpenSpool(h.dir.Spool())
 		spool.Clock = h.now
-		if err != nil || spool.Put(h.envelope(a, hooks.UserPromptSubmit, body)) != nil {
-			t.Fatal("not spooled")
-		}
+		p.w.ok(spool.Put(hookOfPrompt(a, "/handoff please")))
 		p.end(h)
 		p.await("the hook from the spool", time.Minute, func() bool { return p.row(a).Asked == "/handoff please" })
 		if list := p.handoffs(a.id); len(list) != 0 {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,16 +21,8 @@ import (
 // write writes a good document of a handoff in place of its agent.
 func (p *person) write(a *agent, hf *daemon.Handoff) {
 	now := a.h.now()
-	err := errors.Join(os.RemoveAll(hf.FilePath), os.RemoveAll(data.ContextPath(hf.FilePath)))
-	if err == nil {
-		err = os.WriteFile(hf.FilePath, []byte("# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n"), 0o600)
-	}
-	if err == nil {
-		err = os.Chtimes(hf.FilePath, now, now)
-	}
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(os.RemoveAll(data.ContextPath(hf.FilePath)))
+	writeByHand(p, hf, "# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n", now)
 	a.documentAt, a.unmentioned = now, nil
 }
 

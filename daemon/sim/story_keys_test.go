@@ -15,18 +15,16 @@ import (
 
 // beginKeys lets an agent's pane take keys from a page.
 func beginKeys(p *person, a *agent) (session string) {
-	if err := p.ask(a.h, "begin keys", func(ctx context.Context, d *house.House) error {
+	p.w.ok(p.ask(a.h, "begin keys", func(ctx context.Context, d *house.House) error {
 		taken, err := d.Dialogs.BeginKeys(ctx, a.id, dialogs.KeysRequest{From: "browser"})
 		session = taken.Session
 		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+	}))
 	return session
 }
 
 // typeKeys types a batch of keys. A key is given as key:NAME, a text as itself.
-func typeKeys(p *person, a *agent, session string, seq int, items ...string) (typed dialogs.KeysTyped, err error) {
+func typeKeys(p *person, a *agent, session string, seq int, items ...string) (dialogs.KeysTyped, error) {
 	in := dialogs.KeyBatch{Session: session, Seq: seq}
 	for _, item := range items {
 		if key, ok := strings.CutPrefix(item, "key:"); ok {
@@ -35,11 +33,9 @@ func typeKeys(p *person, a *agent, session string, seq int, items ...string) (ty
 			in.Items = append(in.Items, dialogs.KeyItem{Text: item})
 		}
 	}
-	err = p.ask(a.h, "type keys", func(ctx context.Context, d *house.House) (err error) {
-		typed, err = d.Dialogs.TypeKeys(ctx, a.id, in, dialogs.KeysRequest{From: "browser"})
-		return err
+	return request(p, a.h, "type keys", func(ctx context.Context, d *house.House) (dialogs.KeysTyped, error) {
+		return d.Dialogs.TypeKeys(ctx, a.id, in, dialogs.KeysRequest{From: "browser"})
 	})
-	return typed, err
 }
 
 // awaitKeysOff waits until the log says why the keys of an agent have ended for the n-th time.
@@ -62,20 +58,15 @@ func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
 				}
 			}
 		}
-		_, err := typeKeys(p, a, s, 4, "late")
-		wantCode(t, err, daemon.CodeKeysOutOfOrder)
-		_, err = typeKeys(p, a, s, 3, "key:Ctrl-C") // the agent is idle, and could end
-		wantCode(t, err, daemon.CodeBadKeys)
-		if _, err = typeKeys(p, a, s, 4, "key:Enter"); err != nil {
-			t.Error(err)
-		}
+		wantCode(t, errorOf(typeKeys(p, a, s, 4, "late")), daemon.CodeKeysOutOfOrder)
+		wantCode(t, errorOf(typeKeys(p, a, s, 3, "key:Ctrl-C")), daemon.CodeBadKeys)
+		p.w.ok(errorOf(typeKeys(p, a, s, 4, "key:Enter")))
 		p.await("the prompt", time.Minute, func() bool { return p.row(a).Asked == "say help; $HOME" })
 		p.w.ok(p.ask(h, "end keys", func(ctx context.Context, d *house.House) error {
 			return errorOf(d.Dialogs.EndKeys(ctx, a.id, s, dialogs.KeysRequest{}))
 		}))
 		awaitKeysOff(p, a, 1, "the page turned it off; 16 keys")
-		_, err = typeKeys(p, a, s, 5, "x")
-		wantCode(t, err, daemon.CodeKeysOff)
+		wantCode(t, errorOf(typeKeys(p, a, s, 5, "x")), daemon.CodeKeysOff)
 		on, off := eventsOf(p, event.AgentKeysOn), eventsOf(p, event.AgentKeysOff)
 		if len(on) != 1 || !strings.Contains(on[0].Words(), "browser") || strings.Contains(string(off[0].Payload), "help") {
 			t.Errorf("%+v %+v", on, off)
@@ -90,9 +81,7 @@ func TestKeysEndByThemselves(t *testing.T) {
 		s := beginKeys(p, a)
 		for range 4 * 60 / 5 { // an open page says something every few seconds
 			p.wait("looks on", 5*time.Second, 5*time.Second)
-			if _, err := typeKeys(p, a, s, 0); err != nil {
-				t.Fatal(err)
-			}
+			p.w.ok(errorOf(typeKeys(p, a, s, 0)))
 		}
 		p.wait("leaves", 10*time.Second, 10*time.Second)
 		if p.row(a).Keys == nil {
@@ -109,18 +98,14 @@ func TestKeysEndByThemselves(t *testing.T) {
 		awaitKeysOff(p, a, 2, "no key for 5 min")
 		s = beginKeys(p, a)
 		other := beginKeys(p, a)
-		_, err := typeKeys(p, a, s, 1, "x")
-		wantCode(t, err, daemon.CodeKeysOff)
+		wantCode(t, errorOf(typeKeys(p, a, s, 1, "x")), daemon.CodeKeysOff)
 		awaitOff := eventsOf(p, event.AgentKeysOff)
 		if len(awaitOff) != 3 || !strings.Contains(awaitOff[2].Words(), "another page takes over") {
 			t.Errorf("%+v", awaitOff)
 		}
-		if _, err := typeKeys(p, a, other, 1, "y"); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(errorOf(typeKeys(p, a, other, 1, "y")))
 		p.end(h)
-		_, err = typeKeys(p, a, other, 1, "y") // it may have been typed
-		wantCode(t, err, daemon.CodeKeysOff)
+		wantCode(t, errorOf(typeKeys(p, a, other, 1, "y")), daemon.CodeKeysOff)
 		awaitKeysOff(p, a, 4, "the daemon was restarted")
 		equal(t, "the composer has", a.composer.Text, "y")
 		beginKeys(p, a)
@@ -136,9 +121,7 @@ func TestKeysWaitForAnEnter(t *testing.T) {
 		lost := p.w.failFirst(failed, 1, calls("Press "))
 		message(p, h, a, "the daemon's own text")
 		p.poll("the loss of an Enter", func() bool { return *lost > 0 })
-		if _, err := typeKeys(p, a, s, 1, "mine"); err != nil {
-			t.Error(err)
-		}
+		p.w.ok(errorOf(typeKeys(p, a, s, 1, "mine")))
 		p.await("both", time.Minute, func() bool { return slices.Contains(a.given, "the daemon's own text") && a.composer.Text == "mine" })
 	}))
 }

@@ -58,9 +58,8 @@ func TestSuccessorEndsWhileBriefed(t *testing.T) {
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → briefing") }, func() {
 			p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
 		})
-		if failed := p.request(h, a, daemon.Failed); failed.Error == nil || failed.Error.Code != "successor_gone" {
-			t.Errorf("it failed with %v", failed.Error)
-		}
+		p.requestHandoff(h, a, "")
+		failsBy(p, a, "successor_gone")
 	}))
 }
 
@@ -180,10 +179,8 @@ func TestMessageWhileRecorded(t *testing.T) {
 func TestExitFails(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.undead, a.mood.deaf = true, true
-		failed := p.request(h, a, daemon.Failed)
-		if failed.Error == nil || failed.Error.Code != "exit_failed" {
-			t.Errorf("it failed with %v", failed.Error)
-		}
+		p.requestHandoff(h, a, "")
+		failed := failsBy(p, a, "exit_failed")
 		a.undead = false
 		a.signal(syscall.SIGKILL)
 		_ = p.retry(&failed)

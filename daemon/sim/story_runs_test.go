@@ -128,9 +128,7 @@ func TestNextStepFollowsItsPredecessor(t *testing.T) {
 						rename(t, h.cwd, h.cwd+".away")
 						return true
 					}
-					_ = os.MkdirAll(dir, 0o700)
-					a.moveTo(dir)
-					a.worked = dir
+					worksIn(a, dir)
 					return true
 				}
 			}
@@ -189,11 +187,9 @@ func TestResumeTakesUpALiveAgent(t *testing.T) {
 		why, now, s := "Failed by hand", time.Now(), &pl.Steps[0]
 		pl.Status, pl.Error, pl.ErrorCode, pl.Hint, pl.FinishedAt = daemon.PipelineFailed, &why, daemon.CodeAgentNotStartable, why, &now
 		s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now
-		if err := p.w.store.Commit(ctx(), &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: &pl, Steps: []*daemon.Step{s}}, Events: []*event.Event{
+		p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: &pl, Steps: []*daemon.Step{s}}, Events: []*event.Event{
 			{Type: event.PipelineFailed, PipelineID: &id, Alert: true, Payload: []byte(`{"status":"failed"}`)}, {Type: event.StepFailed, PipelineID: &id, StepID: &s.ID, Payload: []byte("{}")},
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		checkPipelines(p.w, nil, nil)
 		p.resume(&pl, false)
 		if pl = p.reachStatus(id, daemon.PipelineDone); !slices.Equal(pl.Steps[0].AgentIDs, []int64{a.id}) {

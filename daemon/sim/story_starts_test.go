@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,9 +88,7 @@ func TestMoveThatIsHeardLate(t *testing.T) {
 		p.w.failEach(failed, func(c *call) bool { return !ended && strings.HasPrefix(c.what, "RecordHook") }) // no hook reaches the daemon before the end is committed
 		p.w.after = func(what string) { ended = ended || strings.Contains(what, "ended") }
 		a.extra = func(context.Context) bool {
-			a.worked = filepath.Join(h.cwd, "tree-0")
-			_ = os.MkdirAll(a.worked, 0o700)
-			a.moveTo(a.worked)
+			worksIn(a, filepath.Join(h.cwd, "tree-0"))
 			return true
 		}
 		a.person("go on elsewhere", tmux.Enter)

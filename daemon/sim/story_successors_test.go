@@ -158,8 +158,7 @@ func TestOneSuccessor(t *testing.T) {
 		a.mood.think = time.Minute
 		p.request(h, a, daemon.AwaitingDocument)
 		a.signal(syscall.SIGKILL)
-		failed := p.reach(a, daemon.Failed)
-		equal(t, "failed with", failed.Error.Code, daemon.Code("agent_gone"))
+		failed := failsBy(p, a, "agent_gone")
 		next := p.reopen(h, a.id)
 		wantCode(t, p.retry(&failed), "agent_resumed")
 		p.stop(h, next.ID, true)

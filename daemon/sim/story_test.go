@@ -297,6 +297,15 @@ func (p *person) reach(a *agent, until daemon.Phase) (h daemon.Handoff) {
 	return h
 }
 
+// failsBy waits until the handoff of an agent has failed, and wants the code of that.
+func failsBy(p *person, a *agent, code daemon.Code) daemon.Handoff {
+	h := p.reach(a, daemon.Failed)
+	if h.Error == nil || h.Error.Code != code {
+		p.w.fail("handoff %d failed by %+v, not by %s", h.ID, h.Error, code)
+	}
+	return h
+}
+
 func wantCode(t *testing.T, err error, code daemon.Code) {
 	t.Helper()
 	var told *daemon.Error
