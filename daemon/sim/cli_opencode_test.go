@@ -22,11 +22,7 @@ var opencodeCLI = &cli{
 	rt: mustRuntime("opencode"), plain: true,
 	arguments: func(a *agent, argv []string) {
 		a.session = "none" // its server makes one
-		for i := 1; i < len(argv); i++ {
-			if argv[i] == "-s" {
-				a.session, a.resumed = argv[i+1], true
-			}
-		}
+		takes(a, argv, "", "-s", "")
 		a.skilled = true // by a file that its settings name
 		a.mood.trust, a.mood.compacts = false, 0
 		a.changed = make(chan struct{})

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -68,33 +69,31 @@ var cliNames = []string{"claude", "codex", "omp", "opencode", "gemini", linesNam
 // clis are the CLIs by the name of their program.
 var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI, "opencode": opencodeCLI, "gemini": geminiCLI, linesName: linesCLI}
 
+// takes takes over the session, the session that is opened again and the model that a command line names by these flags, and the prompt behind
+// "--". given returns the value of any other flag; "": there is none.
+func takes(a *agent, argv []string, session, opened, model string) (given func(flag string) string) {
+	if i := slices.Index(argv, "--"); i >= 0 {
+		argv, a.prompt = argv[:i], strings.Join(argv[i+1:], " ")
+	}
+	given = func(flag string) string {
+		if i := slices.Index(argv, flag); i >= 0 {
+			return argv[i+1]
+		}
+		return ""
+	}
+	a.resumed = given(opened) != ""
+	a.session, a.model = cmp.Or(given(opened), given(session), a.session), cmp.Or(given(model), a.model)
+	return given
+}
+
 // claudeCLI is Claude Code.
 var claudeCLI = &cli{
 	rt: claude.Runtime,
 	arguments: func(a *agent, argv []string) {
-		for i := 1; i < len(argv); i++ {
-			value := func() string { i++; return argv[i] }
-			switch argv[i] {
-			case "--session-id":
-				a.session = value()
-			case "--resume":
-				a.session, a.resumed = value(), true
-			case "--name":
-				a.name = value()
-			case "--append-system-prompt-file":
-				a.skill = mustRead(value())
-				a.skilled = strings.TrimSpace(a.skill) != ""
-			case "--model":
-				a.model = value()
-			case "--permission-mode":
-				a.mode = hookMode(value())
-			case "--settings":
-				value()
-			case "--":
-				a.prompt = strings.Join(argv[i+1:], " ")
-				i = len(argv)
-			}
-		}
+		given := takes(a, argv, "--session-id", "--resume", "--model")
+		a.name, a.mode = given("--name"), hookMode(cmp.Or(given("--permission-mode"), a.mode))
+		a.skill = mustRead(given("--append-system-prompt-file"))
+		a.skilled = strings.TrimSpace(a.skill) != ""
 	},
 	show: func(a *agent) (string, string) {
 		a.frame.Edit(a.composer)
@@ -176,22 +175,8 @@ var codexCLI = &cli{
 	rt: codex.Runtime, plain: true, late: true,
 	arguments: func(a *agent, argv []string) {
 		a.session = uuid(a.rng)
-		for i := 1; i < len(argv); i++ {
-			switch argv[i] {
-			case "-c":
-				i++
-				a.skilled = a.skilled || strings.HasPrefix(argv[i], "developer_instructions=")
-			case "-m":
-				i++
-				a.model = argv[i]
-			case "resume":
-				i++
-				a.session, a.resumed = argv[i], true
-			case "--":
-				a.prompt = strings.Join(argv[i+1:], " ")
-				i = len(argv)
-			}
-		}
+		takes(a, argv, "", "resume", "-m")
+		a.skilled = slices.ContainsFunc(argv, func(arg string) bool { return strings.HasPrefix(arg, "developer_instructions=") })
 	},
 	show: showCodex,
 	hook: func(a *agent, event string, more actor.Fields) (string, actor.Fields) {

@@ -83,19 +83,6 @@ func TestPromptRightBeforeExit(t *testing.T) {
 	}
 }
 
-// TestEnterAfterKills: several daemons are killed, one after the other, just before they press Enter. They do not use up
-// the Enters that a delivery may have.
-func TestEnterAfterKills(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		kills := p.w.failFirst(crashBefore, maxKills, calls("Press "))
-		p.request(h, a, daemon.Completed)
-		equal(t, "daemons were killed", *kills, maxKills)
-	}))
-}
-
-// maxKills is how many daemons are killed before an Enter. A delivery may have as many Enters.
-const maxKills = 3
-
 // TestWorkAfterSIGTERM: an agent ignores /exit and SIGTERM, and then takes a prompt. The daemon does not kill it.
 func TestWorkAfterSIGTERM(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {

@@ -14,17 +14,23 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
+// forgetful creates a pipeline whose agent forgets the prompt of its step for a dialog, which a person answers. It returns both when the agent is
+// ready.
+func forgetful(p *person, h *host) (id int64, a *agent) {
+	p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
+	id = p.startPipeline(h, "one")
+	p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
+	a.person("", tmux.Enter)
+	p.poll("its registration", func() bool { return a.ready })
+	return id, a
+}
+
 // TestForgottenPrompt: a dialog makes an agent forget its step's prompt, and a person prompts it at once. The daemon types
 // the step's prompt before the step can end, even if the hook of the person's prompt is lost. Every run checks that.
 func TestForgottenPrompt(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		storyAs(t, fmt.Sprint("hook lost: ", lost), func(_ *testing.T, p *person, h *host) {
-			var a *agent
-			p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
-			id := p.startPipeline(h, "one")
-			p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
-			a.person("", tmux.Enter)
-			p.await("its registration", time.Minute, func() bool { return a.ready })
+			id, a := forgetful(p, h)
 			if lost {
 				p.w.failFirst(lostHook, 1, func(c *call) bool { return c.kind == sending && isHook(c.own, hooks.UserPromptSubmit) })
 			}
@@ -46,18 +52,11 @@ func TestForgottenPromptIsNotTaken(t *testing.T) {
 		"beside a task, just typed": {task: true, typing: 175 * time.Second}, "just typed": {typing: 175 * time.Second},
 	} {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			var a *agent
-			p.w.born = func(born *agent) {
-				a, born.mood.trust, born.mood.forgets = born, true, true
-				if c.task {
-					a.extra = func(context.Context) bool { a.tasks++; return true }
-				}
-			}
 			began := time.Now()
-			id := p.startPipeline(h, "one")
-			p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
-			a.person("", tmux.Enter)
-			p.await("its registration", time.Minute, func() bool { return a.ready })
+			id, a := forgetful(p, h)
+			if c.task {
+				a.extra = func(context.Context) bool { a.tasks++; return true }
+			}
 			a.person("something else first", tmux.Enter)
 			p.w.inject = func(call *call) fault {
 				switch late := time.Since(began) >= c.typing; {

@@ -23,30 +23,18 @@ func inPlace(p *person, h *host, a *agent) *agent {
 	return p.w.process(*share(p, h, a, wantsPlace(), daemon.Completed).SuccessorID)
 }
 
-// TestInPlace: the successor takes the pane, also that of a successor. Every run checks that no agent is started twice, and none
-// in the pane of another that lives.
+// TestInPlace: the successor takes the pane if the request or, where that says nothing, the setting says so; also the pane of a successor. Every
+// run checks that no agent is started twice, and none in the pane of another that lives.
 func TestInPlace(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		next := inPlace(p, h, a)
-		last := inPlace(p, h, next)
-		if next.ref != a.ref || last.ref != a.ref || len(p.handoffs(a.id)[0].Warnings) != 0 {
-			t.Errorf("agents in %s, %s and %s: %q", a.ref.Pane, next.ref.Pane, last.ref.Pane, p.handoffs(a.id)[0].Warnings)
-		}
-	}))
-}
-
-// TestInPlaceAsSet: a handoff that does not say where goes as the setting says, and one that says so does not.
-func TestInPlaceAsSet(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		for _, not := range []bool{false, true} {
-			h.daemon.d.Settings().Handoff.InPlace = true
-			var in handoffs.HandoffRequest
-			if not {
-				in.InPlace = new(bool)
-			}
-			next := p.w.process(*share(p, h, a, in, daemon.Completed).SuccessorID)
-			if (next.ref == a.ref) == not {
-				t.Errorf("asked not to: %t, in %s after %s", not, next.ref.Pane, a.ref.Pane)
+		for _, c := range []struct {
+			in      handoffs.HandoffRequest
+			set, is bool
+		}{{wantsPlace(), false, true}, {handoffs.HandoffRequest{}, true, true}, {handoffs.HandoffRequest{InPlace: new(bool)}, true, false}} {
+			h.daemon.d.Settings().Handoff.InPlace = c.set
+			next := p.w.process(*share(p, h, a, c.in, daemon.Completed).SuccessorID)
+			if warned := p.handoffs(a.id)[0].Warnings; (next.ref == a.ref) != c.is || len(warned) != 0 {
+				t.Errorf("%+v: in %s after %s: %q", c, next.ref.Pane, a.ref.Pane, warned)
 			}
 			a = next
 		}

@@ -168,15 +168,15 @@ func TestSleepIsNoStillness(t *testing.T) {
 	})
 }
 
-// TestEnterAfterAKill: a daemon is killed between a paste and Enter. The text stands in the composer of a CLI that cannot put a
-// draft aside. The next daemon presses Enter.
-func TestEnterAfterAKill(t *testing.T) {
-	for _, runtime := range []string{"gemini", "codex"} {
+// TestEnterAfterKills: daemons are killed between a paste and Enter, one after the other, as many as Enters that a delivery may have. The text
+// stands in the composer, also of a CLI that cannot put a draft aside. The next daemon presses Enter, once.
+func TestEnterAfterKills(t *testing.T) {
+	for _, runtime := range []string{"claude", "gemini", "codex"} {
 		storyAs(t, runtime, withOn(runtime, func(t *testing.T, p *person, h *host, a *agent) {
-			p.w.failFirst(crashBefore, 1, calls("Press "))
+			p.w.failFirst(crashBefore, 3, calls("Press "))
 			message(p, h, a, "some work")
 			awaitRest(p, a)
-			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
+			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 4 {
 				t.Errorf("keys %v by %d daemons", keys, h.starts)
 			}
 		}))

@@ -143,28 +143,10 @@ func TestStepHearsAll(t *testing.T) {
 	})
 }
 
-// TestForgottenPromptIsTypedOnce: a dialog makes an agent forget its step's prompt. The daemon types it, but not if the
-// agent takes the prompt after all just before. Every run checks that the agent takes it once.
-func TestForgottenPromptIsTypedOnce(t *testing.T) {
-	forgetful := func(p *person, h *host) (int64, *agent) {
-		p.w.born = func(a *agent) { a.mood.trust, a.mood.forgets = true, true }
-		id := p.startPipeline(h, "one")
-		var a *agent
-		p.await("the dialog", time.Minute, func() bool {
-			i := slices.IndexFunc(p.w.agents, func(a *agent) bool { return a.dialog != nil })
-			if i >= 0 {
-				a = p.w.agents[i]
-			}
-			return a != nil
-		})
-		a.person("", tmux.Enter)
-		return id, a
-	}
-	storyAs(t, "forgotten", func(_ *testing.T, p *person, h *host) {
-		id, _ := forgetful(p, h)
-		p.reachStatus(id, daemon.PipelineDone)
-	})
-	storyAs(t, "taken after all", func(t *testing.T, p *person, h *host) {
+// TestForgottenPromptIsTakenAfterAll: a dialog makes an agent forget its step's prompt. The daemon is about to type it as the agent takes it after
+// all. Every run checks that the agent takes it once.
+func TestForgottenPromptIsTakenAfterAll(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
 		id, a := forgetful(p, h)
 		typing := p.w.holdFirst(5*time.Second, commits(" typing "))
 		p.poll("the typing", func() bool { return *typing })
