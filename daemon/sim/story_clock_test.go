@@ -1,8 +1,8 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -13,14 +13,44 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClockStepsCountAgainstNothing: the clock is set while the agent writes the document. The agent still has all the
-// time of its deadline.
-func TestClockStepsCountAgainstNothing(t *testing.T) {
-	for _, by := range []time.Duration{-2 * time.Hour, -time.Minute, -3 * time.Second, time.Minute, 2 * time.Hour} {
-		storyAs(t, fmt.Sprint(by), with(func(t *testing.T, p *person, h *host, a *agent) {
+// TestStepsOfTheClockCountAgainstNothing: the clock is set, or the host sleeps, before a handoff or while the agent writes its document. The
+// handoff has all the time of its deadlines, no prompt before it is taken for later work, and no fork for one of an earlier daemon.
+func TestStepsOfTheClockCountAgainstNothing(t *testing.T) {
+	set := func(steps ...time.Duration) func(p *person, h *host) {
+		return func(p *person, h *host) {
+			for _, by := range steps {
+				h.setClock(by)
+				p.wait("waits", 8*time.Second, 8*time.Second)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		before, while func(p *person, h *host)
+		mode          daemon.Mode
+		runtime       string
+	}{
+		"2 h back":                    {while: set(-2 * time.Hour)},
+		"a minute back":               {while: set(-time.Minute)},
+		"3 s back":                    {while: set(-3 * time.Second)},
+		"a minute forward":            {while: set(time.Minute)},
+		"2 h forward":                 {while: set(2 * time.Hour)},
+		"of a server, an hour back":   {while: set(-time.Hour), runtime: "opencode"}, // its prompts have later times than its rest
+		"back before it":              {before: set(-time.Hour)},
+		"back before a fork":          {before: set(-time.Hour), mode: daemon.ModeGenerate},
+		"twice back, to another time": {before: set(-45*time.Minute, -4*time.Minute)},
+		"the host sleeps for an hour": {while: sleep},
+	} {
+		storyAs(t, name, withOn(cmp.Or(c.runtime, "claude"), func(t *testing.T, p *person, h *host, a *agent) {
+			p.promptOnce(a)
 			a.mood.think = 30 * time.Second
-			p.request(h, a, daemon.AwaitingDocument)
-			h.setClock(by)
+			if c.before != nil {
+				c.before(p, h)
+			}
+			p.requestHandoff(h, a, c.mode)
+			if c.while != nil {
+				p.reach(a, daemon.AwaitingDocument)
+				c.while(p, h)
+			}
 			if done := p.reach(a, daemon.Completed); done.Error != nil || done.Metrics.TotalMS < 0 {
 				t.Error(done.Error, done.Metrics)
 			}
@@ -28,18 +58,12 @@ func TestClockStepsCountAgainstNothing(t *testing.T) {
 	}
 }
 
-// TestClockIsSetBackTwice: the clock is set back twice, to a time that it has not shown before. A handoff that begins then
-// has all the time of its deadlines.
-func TestClockIsSetBackTwice(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		h.setClock(-45 * time.Minute)
-		p.wait("waits", 8*time.Second, 8*time.Second)
-		h.setClock(-4 * time.Minute)
-		p.wait("waits", 8*time.Second, 8*time.Second)
-		if done := p.request(h, a, daemon.Completed); done.Error != nil {
-			t.Error(done.Error)
-		}
-	}))
+// sleep has a host sleep for an hour.
+func sleep(p *person, h *host) {
+	h.asleep = time.Now().Add(time.Hour)
+	h.noteAbsence(h.asleep)
+	p.w.calm = h.asleep
+	p.wait("sleeps", time.Hour, time.Hour)
 }
 
 // TestDeadlineAcrossASetBackAndARestart: the clock is set back while no daemon runs. A deadline is then no later than
@@ -51,16 +75,6 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 		p.end(h)
 		h.setClock(-2 * time.Hour)
 		failsBy(p, a, "document_timeout")
-	}))
-}
-
-// TestForkAfterTheClockWasSetBack: the clock is set back between the start of the daemon and the start of a fork, so that
-// the fork seems to be older. The daemon does not take it for the fork of an earlier daemon.
-func TestForkAfterTheClockWasSetBack(t *testing.T) {
-	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-		h.setClock(-time.Hour)
-		p.requestHandoff(h, a, daemon.ModeGenerate)
-		p.reach(a, daemon.Completed)
 	}))
 }
 
@@ -92,16 +106,6 @@ func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 		p.awaitQuestion(a, 5*time.Minute)
 		p.wait("lets the clock show that time again", time.Minute, time.Minute)
 		p.retryToEnd(a)
-	}))
-}
-
-// TestHandoffAfterTheClockWasSetBack: an agent takes a prompt, the clock is set back, and the handoff begins. The daemon
-// does not take the prompt for work that came after the instruction.
-func TestHandoffAfterTheClockWasSetBack(t *testing.T) {
-	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-		h.setClock(-time.Hour)
-		p.wait("waits", 5*time.Second, 5*time.Second)
-		p.request(h, a, daemon.Completed)
 	}))
 }
 
@@ -258,19 +262,4 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 			}
 		}))
 	}
-}
-
-// TestSleepCountsAgainstNothing: a host sleeps through a deadline. Nothing fails.
-func TestSleepCountsAgainstNothing(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		a.mood.think = time.Minute
-		p.request(h, a, daemon.AwaitingDocument)
-		h.asleep = time.Now().Add(time.Hour)
-		h.noteAbsence(h.asleep)
-		p.w.calm = h.asleep
-		p.wait("sleeps", time.Hour, time.Hour)
-		if done := p.reach(a, daemon.Completed); done.Error != nil {
-			t.Error(done.Error)
-		}
-	}))
 }

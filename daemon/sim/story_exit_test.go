@@ -121,16 +121,6 @@ func TestServerRefusesTheExit(t *testing.T) {
 	}
 }
 
-// TestServerExitsAfterASetBack: the clock is set back while the agent writes the document, so its prompts have later times than its rest.
-// They are no new work: the agent exits without a person.
-func TestServerExitsAfterASetBack(t *testing.T) {
-	story(t, withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
-		p.request(h, a, daemon.AwaitingDocument)
-		h.setClock(-time.Hour)
-		p.reach(a, daemon.Completed)
-	}))
-}
-
 // TestExitBehindATurnThatIsHeardLate: an agent that reads an inbox is given work just before the daemon asks it to exit, and the hook of that
 // prompt is slow. The agent finds the file when the turn is over. It does not exit: the daemon did not know of the turn. Every run checks that
 // no agent is ended with work that no document mentions.

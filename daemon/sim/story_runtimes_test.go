@@ -156,10 +156,8 @@ func TestSleepIsNoStillness(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := stopsAtAQuestion(p, h)
 		p.wait("waits", time.Minute, time.Minute)
-		h.asleep = time.Now().Add(time.Hour)
-		h.noteAbsence(h.asleep)
-		p.w.calm = h.asleep
-		p.wait("sleeps, and wakes", time.Hour+time.Minute, time.Hour+time.Minute)
+		sleep(p, h)
+		p.wait("wakes", time.Minute, time.Minute)
 		if row := p.row(a); row.Trouble != nil || row.State != daemon.Working {
 			t.Errorf("the agent is %s in trouble %+v", row.State, row.Trouble)
 		}

@@ -73,21 +73,16 @@ func TestStopAfterTheEnd(t *testing.T) {
 // TestStepHearsAll: a step ends only when its agent has answered every message, every prompt from its pane and every
 // notification of its background tasks. It does not end with an interrupted turn.
 func TestStepHearsAll(t *testing.T) {
-	message := func(p *person, a *agent) { p.send(a.id) }
 	for name, say := range map[string]func(p *person, a *agent){
-		"a message":       message,
+		"a message":       func(p *person, a *agent) { p.send(a.id) },
 		"a queued prompt": func(_ *person, a *agent) { a.person("one more thing", tmux.Enter) },
 	} {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			awaitTurn(p, a)
+			id, a := atWork(p, h, 20*time.Second)
+			a.mood.hands = 10 * time.Millisecond
 			say(p, a)
 			done := p.reachStatus(id, daemon.PipelineDone)
-			if len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
-				t.Errorf("the output is %q, the agent's answers are %q", done.Steps[0].LatestHandoff.ContentMD, a.answers)
-			}
+			equal(t, "the output is the second answer of", []string{a.answers[0], done.Steps[0].LatestHandoff.ContentMD}, a.answers)
 		})
 	}
 	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
@@ -95,10 +90,9 @@ func TestStepHearsAll(t *testing.T) {
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		p.poll("the end of the step", func() bool { return *ending })
-		message(p, a)
-		if done := p.reachStatus(id, daemon.PipelineDone); len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
-			t.Errorf("the agent's answers are %q, the pipeline is %s", a.answers, done.Status)
-		}
+		p.send(a.id)
+		done := p.reachStatus(id, daemon.PipelineDone)
+		equal(t, "the output is the second answer of", []string{a.answers[0], done.Steps[0].LatestHandoff.ContentMD}, a.answers)
 	})
 	storyAs(t, "a background task", func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.tasks = 1 }
@@ -118,20 +112,15 @@ func TestStepHearsAll(t *testing.T) {
 		id := p.startPipeline(h, "one")
 		a := p.newest(id, 0)
 		done := p.reachStatus(id, daemon.PipelineDone)
-		if done.Steps[0].LatestHandoff == nil {
-			return
-		}
 		const want = "Step 1 (developer-kim-2) ended with a background task of its agent still at work."
 		if done.Steps[0].LatestHandoff.ContentMD != a.answers[0] || !slices.Contains(done.Warnings, want) {
 			t.Errorf("the output is %q, the warnings are %q", done.Steps[0].LatestHandoff.ContentMD, done.Warnings)
 		}
 	})
 	storyAs(t, "an interrupted turn", func(t *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		awaitTurn(p, a)
-		message(p, a)
+		id, a := atWork(p, h, 20*time.Second)
+		a.mood.hands = 10 * time.Millisecond
+		p.send(a.id)
 		p.poll("the next turn", func() bool { return a.stop != nil && strings.HasPrefix(a.working, "Task") })
 		a.person("", tmux.Escape)
 		p.wait("waits", 30*time.Second, 30*time.Second)
