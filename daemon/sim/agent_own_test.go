@@ -35,8 +35,7 @@ func (a *agent) backToShell() {
 
 // noteOwnSessions notes the ids of agents that people started, once they have rows.
 func (w *world) noteOwnSessions(agents []daemon.Agent) {
-	for i := range agents {
-		row := &agents[i]
+	for row := range each(agents) {
 		if row.Managed || row.PID == 0 {
 			continue
 		}
@@ -98,8 +97,8 @@ func (a *agent) compact() {
 
 // checkCompact: a daemon that refused an agent's compaction has begun or refused its handoff.
 func (w *world) checkCompact(agents []daemon.Agent) {
-	for i := range agents {
-		if a := &agents[i]; a.CompactHook != 0 && a.AutoAskedAt == nil && a.Active() {
+	for a := range each(agents) {
+		if a.CompactHook != 0 && a.AutoAskedAt == nil && a.Active() {
 			w.fail("a daemon refused the compaction of agent %d, but nobody has handed the agent over", a.ID)
 		}
 	}

@@ -48,8 +48,7 @@ func afterCommit(w *world, g *daemonRun) {
 	checkHeirs(w, agents, handoffs)
 	w.checkDialogAnswers(agents, false)
 	open, sessions := map[int64]int64{}, map[string]int64{}
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		checkHandoff(w, h)
 		if h.Open() {
 			if other := open[h.AgentID]; other != 0 {
@@ -58,8 +57,7 @@ func afterCommit(w *world, g *daemonRun) {
 			open[h.AgentID] = h.ID
 		}
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if !a.Active() {
 			continue
 		}
@@ -157,8 +155,7 @@ func afterTake(w *world, a *agent, prompt string, from origin) {
 	ours := false
 	counted := map[string]int{}
 	var taken []*daemon.Delivery
-	for i := range list {
-		d := &list[i]
+	for d := range each(list) {
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
 			continue // a person may type behind the exit command, which makes a prompt of it
 		}
@@ -245,8 +242,8 @@ func afterLaunch(w *world, a *agent) {
 		}
 	}
 	handoffs := w.handoffs()
-	for i := range handoffs {
-		if h := &handoffs[i]; h.SuccessorID != nil && *h.SuccessorID == a.id && !h.HeirsFirst() && w.process(h.AgentID) != nil {
+	for h := range each(handoffs) {
+		if h.SuccessorID != nil && *h.SuccessorID == a.id && !h.HeirsFirst() && w.process(h.AgentID) != nil {
 			w.fail("agent %d is started by handoff %d while its predecessor %d lives", a.id, h.ID, h.AgentID)
 		}
 	}
@@ -312,8 +309,7 @@ func beforePaste(w *world, g *daemonRun, a *agent, ref tmux.Ref, text string) {
 		return // the terminal refuses it
 	}
 	handoffs := w.handoffs()
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		if h.Phase != daemon.Cancelled || h.AgentID != a.id || !strings.Contains(text, h.Ref) {
 			continue
 		}

@@ -22,8 +22,7 @@ func finished(w *world) bool {
 			return false
 		}
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		open, err := openDeliveries(w, a)
 		if err != nil || len(open) > 0 || underway(w, a) || w.waitsForLimit(a) || w.undecided(a) || a.DialogAnswer != nil && a.DialogAnswer.Open() {
 			return false
@@ -48,13 +47,12 @@ func underway(w *world, a *daemon.Agent) bool {
 func unfinished(w *world) {
 	agents, handoffs := w.rows()
 	w.checkDialogAnswers(agents, true)
-	for i := range handoffs {
-		if h := &handoffs[i]; h.Open() {
+	for h := range each(handoffs) {
+		if h.Open() {
 			w.fail("handoff %d is still %s (%s) %s after the last fault", h.ID, h.Phase, h.Note, patience)
 		}
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		open, err := openDeliveries(w, a)
 		w.ok(err)
 		for _, d := range open {
@@ -95,8 +93,7 @@ func ended(w *world) {
 	for i := range agents {
 		checkAgent(w, &agents[i], events)
 	}
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		checkLog(w, h, events)
 		checkOutgoing(w, h, agents)
 		for _, id := range h.SuccessorIDs() { // checkOnce says that none gets it twice
@@ -116,8 +113,8 @@ func ended(w *world) {
 	checkDropped(w, agents, handoffs, events)
 	pipelinesEnded(w, agents, events)
 	w.treesEnded(events)
-	for i := range events {
-		switch e := &events[i]; e.Type {
+	for e := range each(events) {
+		switch e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":
 			w.fail("event %d: %s %s", e.ID, e.Type, e.Payload)
 		}
@@ -149,8 +146,7 @@ func checkAgent(w *world, a *daemon.Agent, events []event.Event) {
 		w.fail("agent %d is %s, but its process has ended", a.ID, a.State)
 	}
 	ends := 0
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		if e.AgentID != nil && *e.AgentID == a.ID && (e.Type == "agent_ended" || e.Type == "agent_failed" && strings.Contains(string(e.Payload), "start_failed")) {
 			ends++
 		}
@@ -170,8 +166,7 @@ var phases = []daemon.Phase{
 func checkLog(w *world, h *daemon.Handoff, events []event.Event) {
 	moves := must(w.lent.Transitions(context.Background(), h.ID))
 	var told []string
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		if e.HandoffID == nil || *e.HandoffID != h.ID {
 			continue
 		}

@@ -118,14 +118,13 @@ func tells(e *event.Event, id int64) bool {
 func checkMessages(w *world, agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
 		list := must(w.lent.Deliveries(ctx(), agents[i].ID, 0, 500))
-		for j := range list {
-			d := &list[j]
+		for d := range each(list) {
 			if d.Kind != daemon.KindMessage || d.Verdict == nil {
 				continue
 			}
 			n := 0
-			for k := range events {
-				if e := &events[k]; (string(e.Type) == "delivery_"+string(*d.Verdict) || e.Type == event.DeliveryCancelled) && tells(e, d.ID) {
+			for e := range each(events) {
+				if (string(e.Type) == "delivery_"+string(*d.Verdict) || e.Type == event.DeliveryCancelled) && tells(e, d.ID) {
 					n++
 				}
 			}
@@ -160,8 +159,7 @@ func checkHook(w *world, in daemon.HookInput, tx daemon.HookTx, was []daemon.Del
 		}
 		return state, confirmed
 	}
-	for i := range was {
-		d := &was[i]
+	for d := range each(was) {
 		state, confirmed := now(d.ID)
 		typed := d.State == daemon.DeliveryTyping || d.State == daemon.DeliveryTyped
 		answered := d.State == daemon.DeliveryAnswered

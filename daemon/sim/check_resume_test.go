@@ -12,8 +12,7 @@ func checkResumed(w *world, agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
 		rows[agents[i].ID] = &agents[i]
 	}
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		switch e.Type {
 		case event.AgentResumed:
 			resumed[*e.AgentID]++
@@ -31,8 +30,8 @@ func checkResumed(w *world, agents []daemon.Agent, events []event.Event) {
 	}
 	for id, n := range resumed {
 		heirs := 0
-		for i := range agents {
-			if a := &agents[i]; a.PreviousAgentID != nil && *a.PreviousAgentID == id && a.Resume != "" {
+		for a := range each(agents) {
+			if a.PreviousAgentID != nil && *a.PreviousAgentID == id && a.Resume != "" {
 				heirs++
 			}
 		}

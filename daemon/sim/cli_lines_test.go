@@ -17,8 +17,7 @@ const linesName = "lines"
 var linesRuntime = mustGeneric(linesName, catalog.Generic{Command: []string{linesName}, Ready: `^> `, Exit: "/bye"})
 
 func mustGeneric(name string, g catalog.Generic) *runtimes.Runtime {
-	rt := must(catalog.NewGeneric(name, g))
-	return rt
+	return must(catalog.NewGeneric(name, g))
 }
 
 // linesCLI is a program that nobody knows: it has a screen, and neither hooks nor a transcript. It shows what is typed, and

@@ -167,6 +167,5 @@ func takeFile(a *agent, path string) {
 
 // mustRuntime returns the runtime of that name.
 func mustRuntime(name string) *runtimes.Runtime {
-	rt := must(catalog.For(name))
-	return rt
+	return must(catalog.For(name))
 }

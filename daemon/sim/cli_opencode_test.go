@@ -50,8 +50,8 @@ var opencodeCLI = &cli{
 			return nil
 		}
 		s := stored(a)
-		for i := range s.messages {
-			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) && !slices.Contains(s.read, m.Info.ID) {
+		for m := range each(s.messages) {
+			if m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) && !slices.Contains(s.read, m.Info.ID) {
 				readDropped(a)
 				keep(a, "assistant", m.Info.ID)
 				return nil
@@ -131,8 +131,8 @@ func dropQueue(a *agent) {
 // readDropped gives the model the prompts that were dropped: it reads them with the prompt that its session takes next.
 func readDropped(a *agent) {
 	s := stored(a)
-	for i := range s.messages {
-		if m := &s.messages[i]; slices.Contains(s.dropped, m.Info.ID) {
+	for m := range each(s.messages) {
+		if slices.Contains(s.dropped, m.Info.ID) {
 			a.given = append(a.given, m.Parts[0].Text)
 		}
 	}
@@ -148,8 +148,7 @@ func (w *world) checkPassedOn(a *agent, h *daemon.Handoff) {
 	}
 	rec, err := w.lent.Record(context.Background(), h.ID)
 	w.ok(err)
-	for i := range s.messages {
-		m := &s.messages[i]
+	for m := range each(s.messages) {
 		text := m.Parts
 		if !slices.Contains(s.dropped, m.Info.ID) || strings.Contains(text[0].Text, "] understudy:") {
 			continue
@@ -269,8 +268,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 			idle = now
 		}
 		sight.IdleSince = idle
-		for i := range sight.Asked {
-			q := &sight.Asked[i]
+		for q := range each(sight.Asked) {
 			if asked[q.ID].IsZero() {
 				asked[q.ID] = now
 			}

@@ -307,8 +307,7 @@ func (a *agent) stamp() string { return a.h.now().UTC().Format(stampLayout) }
 
 // mustJSON returns a value as JSON.
 func mustJSON(v any) []byte {
-	b := must(json.Marshal(v))
-	return b
+	return must(json.Marshal(v))
 }
 
 // drawRuntime draws the runtime of an agent.

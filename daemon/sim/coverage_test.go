@@ -70,8 +70,7 @@ func (w *world) coverTaken(a *agent, id int64) {
 // coverStored notes what the stored rows show at the end.
 func (w *world) coverStored(agents []daemon.Agent, events []event.Event) {
 	of := map[int64]string{}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		of[a.ID] = a.Runtime
 		if a.LastStop > 0 {
 			w.cover(a.Runtime, "end of a turn")
@@ -80,8 +79,8 @@ func (w *world) coverStored(agents []daemon.Agent, events []event.Event) {
 			w.cover(a.Runtime, "resume")
 		}
 	}
-	for i := range events {
-		switch e := &events[i]; {
+	for e := range each(events) {
+		switch {
 		case e.AgentID == nil:
 		case e.Type == event.AgentTrouble:
 			w.cover(of[*e.AgentID], "error of the API")

@@ -188,8 +188,7 @@ func (g *daemonRun) dialogOf(ctx context.Context, a *agent) (sight.Dialog, error
 
 // checkDialogAnswers: what a row says of an answer is what has become of the keys. Nothing is left open.
 func (w *world) checkDialogAnswers(agents []daemon.Agent, over bool) {
-	for i := range agents {
-		row := &agents[i]
+	for row := range each(agents) {
 		in := row.DialogAnswer
 		a := w.process(row.ID)
 		switch {

@@ -142,13 +142,13 @@ func (w *world) checkAsked(c *daemon.Change) {
 func (w *world) checkLimits(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
 	for i := range agents {
 		id, times, over := agents[i].ID, 0, 0
-		for k := range events {
-			if e := &events[k]; e.Type == event.AgentLimited && e.AgentID != nil && *e.AgentID == id {
+		for e := range each(events) {
+			if e.Type == event.AgentLimited && e.AgentID != nil && *e.AgentID == id {
 				times++
 			}
 		}
-		for k := range handoffs {
-			if h := &handoffs[k]; h.AgentID == id && h.Reason == daemon.ReasonLimit {
+		for h := range each(handoffs) {
+			if h.AgentID == id && h.Reason == daemon.ReasonLimit {
 				over++
 			}
 		}

@@ -94,8 +94,7 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 	for i := range agents {
 		byID[agents[i].ID] = &agents[i]
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if a.Runtime == claudeCLI.rt.Name && a.SessionID != nil && a.RegisteredAt != nil {
 			of := part{a.ID, *a.SessionID}
 			dir := told[of]

@@ -47,8 +47,7 @@ func checkPassed(w *world, h *daemon.Handoff) {
 		w.fail("%v, %v", err, err2)
 		return
 	}
-	for i := range open {
-		d := &open[i]
+	for d := range each(open) {
 		if isMessage(*d) && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID) {
 			w.fail("handoff %d is completed, but message %d still waits for agent %d", h.ID, d.ID, h.AgentID)
 		}
@@ -108,8 +107,7 @@ func checkEarly(w *world, d *daemon.Delivery) {
 		return
 	}
 	handoffs := w.handoffs()
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		switch {
 		case d.PassedFrom == nil || !slices.Contains(h.SuccessorIDs(), d.AgentID):
 		case h.Phase != daemon.Completed:
@@ -132,12 +130,10 @@ func isPassable(w *world, d *daemon.Delivery) bool {
 // checkDropped: a message was dropped because of a handoff only if that was asked for, and each message that was not given to an
 // agent is an alert, except those that the operator had dropped or cancelled.
 func checkDropped(w *world, agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		list := must(w.lent.Deliveries(context.Background(), a.ID, 0, 500))
 		asked := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.ID && h.DropMessages })
-		for j := range list {
-			d := &list[j]
+		for d := range each(list) {
 			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.EvidenceCode == daemon.EvidenceRecorded && !asked && isPassable(w, d) {
 				w.fail("message %d was dropped at the record of a handoff of agent %d", d.ID, a.ID)
 			}

@@ -201,8 +201,7 @@ func (p *person) handOver(id int64) int64 {
 }
 
 func (p *person) handoffs(id int64) []daemon.Handoff {
-	list := must(p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
-	return list
+	return must(p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
 }
 
 func (p *person) hasHandoff(id int64) bool { return len(p.handoffs(id)) > 0 }
@@ -305,8 +304,7 @@ func (p *person) caretake() {
 		p.wait("looks after things", 5*time.Second, 15*time.Second)
 		p.seeToPipelines(pipelines)
 		agents, handoffs := w.rows()
-		for i := range handoffs {
-			h := &handoffs[i]
+		for h := range each(handoffs) {
 			switch {
 			case h.Retryable() && h.Open() && tries[h.ID] < 3:
 				_ = p.retry(h)

@@ -130,15 +130,13 @@ func (p *person) answerPermission(a *agent) bool {
 
 // openPermissions returns the permissions that have not ended.
 func (w *world) openPermissions() []daemon.Permission {
-	list := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Open: true, Limit: 100_000}))
-	return list
+	return must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Open: true, Limit: 100_000}))
 }
 
 // checkPermissions: each answer that a hook got is the one in its row.
 func (w *world) checkPermissions() {
 	list := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Limit: 100_000}))
-	for i := range list {
-		p := &list[i]
+	for p := range each(list) {
 		got := w.permitted[p.ID]
 		want := map[daemon.PermissionVerdict]string{daemon.Allow: "allow", daemon.AllowAgent: "allow", daemon.Deny: "deny"}[p.Verdict]
 		if got != "" && (got != want || p.State != daemon.PermissionGiven) {

@@ -38,8 +38,7 @@ func writeTemplates(folder string, drawn map[string]string) error {
 
 // pipelines returns the stored pipelines.
 func (w *world) pipelines() []daemon.Pipeline {
-	list := must(w.lent.Pipelines(ctx(), daemon.PipelineFilter{Limit: 1000}))
-	return list
+	return must(w.lent.Pipelines(ctx(), daemon.PipelineFilter{Limit: 1000}))
 }
 
 // direct has the person create pipelines on a host, and look after them as long as things go wrong.

@@ -44,14 +44,12 @@ func (w *world) firstTurnOver(a *daemon.Agent) bool {
 // checkReading: what a row says of a successor's reading is what the agent did, and the log has each once. A successor whose
 // first turn has ended has read its briefing, or the operator was told that it has not.
 func (w *world) checkReading(agents []daemon.Agent, events []event.Event) {
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if rt, err := catalog.For(a.Runtime); err != nil || !rt.Can.Reads.Shown() {
 			continue // nothing shows what it has read
 		}
 		told := map[event.Type]int{}
-		for j := range events {
-			e := &events[j]
+		for e := range each(events) {
 			if e.AgentID == nil || *e.AgentID != a.ID || e.Type != event.HandoffRead && e.Type != event.HandoffUnread {
 				continue
 			}

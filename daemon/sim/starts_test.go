@@ -66,8 +66,8 @@ func dropPrompt(a *agent, prompt string) {
 // checkRefused: a delivery whose prompt is refused is not known as submitted.
 func (w *world) checkRefused(a *agent, prompt string) {
 	list := must(w.lent.Deliveries(ctx(), a.id, 0, 500))
-	for i := range list {
-		if d := &list[i]; d.Kind != daemon.KindExit && strings.Contains(prompt, token(d)) && !asked(w, list, token(d)) {
+	for d := range each(list) {
+		if d.Kind != daemon.KindExit && strings.Contains(prompt, token(d)) && !asked(w, list, token(d)) {
 			checkGiven(w, d)
 		}
 	}
@@ -96,8 +96,7 @@ func (p *person) hurry() {
 	for {
 		p.wait("looks for what has failed", 50*time.Millisecond, 2*time.Second)
 		handoffs := p.w.handoffs()
-		for i := range handoffs {
-			h := &handoffs[i]
+		for h := range each(handoffs) {
 			if h.Retryable() && h.Open() == (h.Phase != daemon.Failed) && tries[h.ID] < 4 {
 				tries[h.ID]++
 				p.w.plan.count("retry at once")

@@ -46,8 +46,7 @@ func delegates(p *person, a *agent, commands ...string) (asked []daemon.Permissi
 
 // open returns the open permissions of an agent.
 func open(p *person, a *agent) []daemon.Permission {
-	list := must(p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true}))
-	return list
+	return must(p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true}))
 }
 
 // becomes waits until a permission has ended, and checks how.

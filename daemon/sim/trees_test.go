@@ -160,8 +160,8 @@ func (k keeper) Remove(ctx context.Context, r worktree.Removal) (out worktree.Re
 // checkEmpty: no tree is removed while an agent works there.
 func (w *world) checkEmpty(path string) {
 	agents, _ := w.rows()
-	for i := range agents {
-		if a := &agents[i]; a.WorktreeID != nil && a.Cwd == path && w.process(a.ID) != nil {
+	for a := range each(agents) {
+		if a.WorktreeID != nil && a.Cwd == path && w.process(a.ID) != nil {
 			w.fail("the tree %s was removed under agent %d", path, a.ID)
 		}
 	}
@@ -169,8 +169,7 @@ func (w *world) checkEmpty(path string) {
 
 // treesOf returns the rows of a host's trees, the newest first.
 func (w *world) treesOf(h *host) []daemon.Worktree {
-	list := must(w.lent.Worktrees(ctx(), daemon.WorktreeFilter{Host: h.name, Limit: 1000}))
-	return list
+	return must(w.lent.Worktrees(ctx(), daemon.WorktreeFilter{Host: h.name, Limit: 1000}))
 }
 
 // treesOpen reports whether something is being done with a tree.
@@ -259,8 +258,7 @@ func (p *person) tend(h *host, t *daemon.Worktree) {
 // treesEnded: each thing that was asked of a tree has one outcome, and rows say what stands.
 func (w *world) treesEnded(events []event.Event) {
 	asked, told, made := map[int64]int{}, map[int64]int{}, map[int64]int{}
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		var about struct {
 			ID int64 `json:"worktree_id"`
 		}
