@@ -214,11 +214,11 @@ var _ engine.Control = (*control)(nil)
 var errNoServer = errors.New("connection refused: simulated")
 
 // at carries out a request to the server of the agent.
-func at[T any](c *control, ctx context.Context, k kind, what string, do func(a *agent) (T, error)) (T, error) {
-	return carry(c.g, ctx, k, fmt.Sprintf("%s agent %d", what, c.link.AgentID), func() (out T, err error) {
+func (c *control) at(ctx context.Context, k kind, what string, do func(a *agent) error) error {
+	return does(c.g, ctx, k, fmt.Sprintf("%s agent %d", what, c.link.AgentID), func() error {
 		a := c.g.w.process(c.link.AgentID)
 		if a == nil || a.h != c.g.h || !a.ready || a.cli != opencodeCLI {
-			return out, errNoServer
+			return errNoServer
 		}
 		return do(a)
 	})
@@ -248,14 +248,15 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 	asked := map[string]time.Time{}
 	for {
 		var changed, ended <-chan struct{}
-		sight, err := at(c, ctx, looking, "GET session", func(a *agent) (opencode.Sight, error) {
-			changed, ended = a.changed, a.ended
-			return c.sight(a)
-		})
-		if err != nil {
+		var sight opencode.Sight
+		if err := c.at(ctx, looking, "GET session", func(a *agent) error {
+			changed, ended, sight = a.changed, a.ended, c.sight(a)
+			return nil
+		}); err != nil {
 			return err
 		}
 		if earlier == nil {
+			var err error
 			if earlier, err = c.link.Earlier(sight.PromptsBefore(c.link.Began)); err != nil {
 				return err
 			}
@@ -309,7 +310,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 }
 
 // sight returns what the server tells of the agent's session. It makes the session if there is none.
-func (c *control) sight(a *agent) (opencode.Sight, error) {
+func (c *control) sight(a *agent) opencode.Sight {
 	title := opencode.Title(c.link.Name, c.link.AgentID, c.link.Server.Password[:8])
 	if c.link.Session != "" {
 		a.session = c.link.Session
@@ -341,25 +342,22 @@ func (c *control) sight(a *agent) (opencode.Sight, error) {
 	if a.dialog != nil && !a.dialog.exit {
 		s.Asked = []opencode.Asked{{ID: fmt.Sprint("per_", a.dialogs), What: "permission for bash"}}
 	}
-	return s, nil
+	return s
 }
 
 // Send implements [daemon.Control].
 func (c *control) Send(ctx context.Context, text string, since time.Time) error {
-	_, err := at(c, ctx, typing, fmt.Sprintf("POST prompt %.60q to", text), func(a *agent) (struct{}, error) {
-		s, err := c.sight(a)
-		if err != nil || s.Awaits(text, since, a.h.now()) {
-			return struct{}{}, err
+	return c.at(ctx, typing, fmt.Sprintf("POST prompt %.60q to", text), func(a *agent) error {
+		if s := c.sight(a); !s.Awaits(text, since, a.h.now()) {
+			a.accept(text)
 		}
-		a.accept(text)
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // Ask implements [daemon.Control].
 func (c *control) Ask(ctx context.Context, _ string) ([]string, error) {
-	if _, err := at(c, ctx, typing, "POST fork of", func(*agent) (struct{}, error) { return struct{}{}, nil }); err != nil {
+	if err := c.at(ctx, typing, "POST fork of", func(*agent) error { return nil }); err != nil {
 		return nil, err
 	}
 	text, failure, err := c.g.forked(ctx, c.link.Session)
@@ -371,24 +369,22 @@ func (c *control) Ask(ctx context.Context, _ string) ([]string, error) {
 
 // Interrupt implements [daemon.Control].
 func (c *control) Interrupt(ctx context.Context) error {
-	_, err := at(c, ctx, typing, "POST abort to", func(a *agent) (struct{}, error) {
+	return c.at(ctx, typing, "POST abort to", func(a *agent) error {
 		if a.stop != nil {
 			a.stop(errInterrupted)
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // Exit implements [daemon.Control].
 func (c *control) Exit(ctx context.Context, rest *runtimes.Rest) error {
-	_, err := at(c, ctx, typing, "POST app.exit to", func(a *agent) (struct{}, error) {
-		if s, err := c.sight(a); err != nil || rest != nil && s.GivenWork(rest) {
-			return struct{}{}, errors.Join(err, daemon.ErrGivenWork)
+	return c.at(ctx, typing, "POST app.exit to", func(a *agent) error {
+		if s := c.sight(a); rest != nil && s.GivenWork(rest) {
+			return daemon.ErrGivenWork
 		}
 		beforeExit(a.w, a)
 		go a.exit()
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }

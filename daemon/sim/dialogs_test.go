@@ -38,9 +38,9 @@ func (d *dialog) give(choice int) {
 // ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
 func ask(a *agent, what, status string, d dialog) int { return askIn(a, what, status, newDialog(d)) }
 
-// await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
-func await(a *agent, what, status string, d dialog) int {
-	return stand(a, what, status, newDialog(d))
+// asksFeedback opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
+func asksFeedback(a *agent, what, detail string) int {
+	return stand(a, what, "waiting", newDialog(dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: detail, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}}))
 }
 
 func newDialog(d dialog) *dialog {

@@ -190,7 +190,6 @@ func TestExitBehindAnOutage(t *testing.T) {
 		})
 		p.requestHandoff(h, a, "")
 		p.w.delayEach(5*time.Second, func(c *call) bool { return c.who == "spool" })
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }

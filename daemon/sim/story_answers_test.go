@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
@@ -98,7 +97,7 @@ func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
 // TestDialogIsAnsweredOnce: two people choose at once. The first answer counts, the second is told what was chosen, and the log has one of each.
 func TestDialogIsAnsweredOnce(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		go await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		go asksFeedback(a, "a question", "")
 		p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
 		shown := shownDialog(p, a)
 		var mu sync.Mutex

@@ -86,8 +86,7 @@ func TestWorkAfterTheClockWasSetBack(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		h.setClock(-30 * time.Second)
 		a.person("one more thing", tmux.Enter)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 
@@ -145,8 +144,7 @@ func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
 	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		promptBesideAFork(p, h, a, 0)
 		h.setClock(-time.Hour)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 
@@ -180,8 +178,7 @@ func TestWorkBeforeTheDaemonBegan(t *testing.T) {
 		promptBesideAFork(p, h, a, 10*time.Minute)
 		p.end(h)
 		h.setClock(-5 * time.Minute)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 
@@ -215,8 +212,7 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})
 		p.w.ok(p.retry(&failed))
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/house"
 )
@@ -22,7 +21,7 @@ func TestChoiceThroughKills(t *testing.T) {
 			storyAs(t, fmt.Sprintf("%s %d", how, nth), withOn("claude", func(t *testing.T, p *person, h *host, a *agent) {
 				taken := make(chan int, 1)
 				go func() {
-					taken <- await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+					taken <- asksFeedback(a, "a question", "")
 				}()
 				p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
 				acts := 0
@@ -74,7 +73,7 @@ func TestChoiceOfADialogThatIsGone(t *testing.T) {
 	for _, committed := range []bool{false, true} {
 		storyAs(t, fmt.Sprint("committed ", committed), withOn("claude", func(t *testing.T, p *person, h *host, a *agent) {
 			ask := func(what string) {
-				await(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: what, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+				asksFeedback(a, "a question", what)
 			}
 			go func() { ask("the first"); ask("the second") }()
 			p.await("the dialog", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })

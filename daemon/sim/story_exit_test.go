@@ -48,8 +48,7 @@ func TestPromptBehindExit(t *testing.T) {
 			return 0
 		})
 		p.request(h, a, daemon.ShuttingDown)
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 
@@ -77,8 +76,7 @@ func TestPromptRightBeforeExit(t *testing.T) {
 				return 0
 			}
 			p.request(h, a, daemon.ShuttingDown)
-			p.awaitQuestion(a, 2*time.Minute)
-			p.retryToEnd(a)
+			endsAfterAQuestion(p, a)
 		})
 	}
 }
@@ -144,8 +142,7 @@ func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 			return 0
 		}
 		p.request(h, a, daemon.ShuttingDown)
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 

@@ -136,8 +136,7 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 			return 10 * time.Second
 		})
 		p.request(h, a, daemon.ShuttingDown)
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 

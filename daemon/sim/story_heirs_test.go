@@ -139,8 +139,7 @@ func TestWorkBesideTheHeirs(t *testing.T) {
 			a.person("Look at the barn", tmux.Enter)
 		})
 		share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.ShuttingDown)
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 		if done := p.handoffs(a.id)[0]; p.row(a).EndedAt != nil || !done.Keep {
 			t.Errorf("ended at %v, kept %v", p.row(a).EndedAt, done.Keep)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/hooks"
@@ -20,7 +19,7 @@ func swallow(p *person, a *agent) {
 	beforeFirst(p.w, calls("Paste "), func() {
 		a.frozen = time.Now().Add(2 * time.Second)
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " typed ") }, func() {
-			go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			go asksFeedback(a, "over a text", "")
 		})
 	})
 }

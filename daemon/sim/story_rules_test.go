@@ -105,8 +105,7 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		a.person("half a thought ")
 		p.reach(a, daemon.ShuttingDown)
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -32,7 +31,7 @@ func TestFirstTextIsHeld(t *testing.T) {
 				})
 			case dialogOver:
 				p.w.employEndless("chance", func(p *person) {
-					await(next, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+					asksFeedback(next, "over a text", "")
 				})
 				p.wait("reads", 3*time.Second, 3*time.Second)
 				next.dialog.give(1)
@@ -55,7 +54,7 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 		a := p.agent(h)
 		p.w.employEndless("chance", func(p *person) {
 			p.poll("the text", func() bool { return a.composer.Text != "" })
-			await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			asksFeedback(a, "over a text", "")
 		})
 		closed := false
 		p.w.delayEach(time.Second, func(c *call) bool {

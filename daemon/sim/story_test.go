@@ -264,6 +264,12 @@ func (p *person) retryToEnd(a *agent) {
 	p.reach(a, daemon.Completed)
 }
 
+// endsAfterAQuestion waits until the daemon asks about an agent's handoff, retries it, and waits until it is completed.
+func endsAfterAQuestion(p *person, a *agent) {
+	p.awaitQuestion(a, 5*time.Minute)
+	p.retryToEnd(a)
+}
+
 // stop stops an agent.
 func (p *person) stop(h *host, id int64, force bool) { p.w.ok(stop(p, h, id, force)) }
 

@@ -30,8 +30,7 @@ func TestTextIsReadUnderShutdown(t *testing.T) {
 		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.reach(a, daemon.ShuttingDown)
 		a.frozen = time.Now().Add(3 * time.Second)
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
+		endsAfterAQuestion(p, a)
 	}))
 }
 

@@ -72,12 +72,11 @@ type keeper struct{ g *daemonRun }
 func (k keeper) wood() *wood { return &k.g.h.wood }
 
 func (k keeper) act(ctx context.Context, what string, do func() error) error {
-	_, err := carry(k.g, ctx, typing, what, func() (struct{}, error) {
+	return does(k.g, ctx, typing, what, func() error {
 		err := do()
 		k.g.h.checkWood(what)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 func (k keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, err error) {
