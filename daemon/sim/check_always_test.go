@@ -149,7 +149,7 @@ func token(d *daemon.Delivery) string {
 // was judged as not submitted.
 func afterTake(w *world, a *agent, prompt string, from origin) {
 	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
-	list := must(w.lent.Deliveries(context.Background(), a.id, 0, 500))
+	list := deliveries(w, a.id)
 	checkStepPrompt(w, a, prompt)
 	w.checkGoOn(a, prompt)
 	ours := false

@@ -116,9 +116,8 @@ func tells(e *event.Event, id int64) bool {
 
 // checkMessages: the log has the verdict of each message once.
 func checkMessages(w *world, agents []daemon.Agent, events []event.Event) {
-	for i := range agents {
-		list := must(w.lent.Deliveries(ctx(), agents[i].ID, 0, 500))
-		for d := range each(list) {
+	for a := range each(agents) {
+		for d := range each(deliveries(w, a.ID)) {
 			if d.Kind != daemon.KindMessage || d.Verdict == nil {
 				continue
 			}

@@ -97,8 +97,7 @@ func (p *person) meetRows(h *host, name string) {
 func (p *person) meetEnds(h *host, a *agent) {
 	name, can := a.cli.rt.Name, &a.cli.rt.Can
 	if can.QuietAfter == 0 {
-		text, lasts := a.cli.limited(a, time.Minute)
-		a.limits = append(a.limits, &limitHit{over: time.Now().Add(lasts), text: text})
+		hits(a, time.Minute)
 		message(p, h, a, "that hits a limit")
 		p.await("the limit", 2*time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		a.limits = nil

@@ -3,8 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -261,15 +259,18 @@ func (g *daemonRun) hold(name string, within time.Duration, do func(ctx context.
 	return answered, true, err
 }
 
-// sendHeld hands a PermissionRequest to the daemon, as the hook's command does: when it was held and the daemon goes away, it asks
-// again for 30 seconds. ok is false if the event must be spooled.
-func (h *host) sendHeld(own *owner, env hooks.Envelope, post func(context.Context, *house.House, func(int64)) (json.RawMessage, error)) (said json.RawMessage, ok bool, err error) {
+// sendHeld hands an event to the daemon that it may hold, as the hook's command does: when it was held and the daemon goes away, it asks
+// again for 30 seconds. holds is told for what it is held. ok is false if the event must be spooled.
+func (h *host) sendHeld(own *owner, env hooks.Envelope, peer *tmux.Peer, holds func(id int64)) (said json.RawMessage, ok bool, err error) {
 	held := false
 	var lost time.Time
 	for {
 		if g := h.daemon; g != nil && g.listening {
 			answered, was, err := g.hold(own.name, hooks.AnswerTimeout(env.Event), func(ctx context.Context, d *house.House, joined func(int64)) (err error) {
-				said, err = post(ctx, d, joined)
+				said, err = d.Daemon.HookHeld(ctx, env, peer, func(id int64) {
+					holds(id)
+					joined(id)
+				})
 				return err
 			})
 			if was {
@@ -336,38 +337,4 @@ func (w *world) checkPermissions() {
 			w.fail("the hook of permission %d was told %s, but its row is %s %s", p.ID, got, p.State, p.Verdict)
 		}
 	}
-}
-
-// sendPermission is host.send for a PermissionRequest that the daemon may hold.
-func (h *host) sendPermission(own *owner, p tmux.Process, env hooks.Envelope, spool func(string) hookAnswer) (answer hookAnswer) {
-	var id int64
-	said, ok, err := h.sendHeld(own, env, func(ctx context.Context, d *house.House, joined func(int64)) (json.RawMessage, error) {
-		return d.Daemon.HookHeld(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()}, func(held int64) {
-			id = held
-			joined(held)
-		})
-	})
-	var told *daemon.Error
-	switch {
-	case !ok:
-		return spool("no answer")
-	case errors.As(err, &told) && told.Kind != daemon.KindUnavailable && told.Kind != daemon.KindInternal:
-		h.w.fail("hook %s was refused: %v", env.Event, err)
-		return answer
-	case err != nil:
-		return spool(err.Error())
-	}
-	var out struct {
-		Specific struct {
-			Decision struct{ Behavior string }
-		} `json:"hookSpecificOutput"`
-	}
-	if len(said) > 0 && json.Unmarshal(said, &out) == nil {
-		answer.permits = out.Specific.Decision.Behavior
-		if id != 0 {
-			h.w.permitted[id] = answer.permits
-		}
-	}
-	h.w.park(&call{own: own, what: "returns"})
-	return answer
 }

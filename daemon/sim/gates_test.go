@@ -225,7 +225,7 @@ func dropPrompt(a *agent, prompt string) {
 
 // checkRefused: a delivery whose prompt is refused is not known as submitted.
 func (w *world) checkRefused(a *agent, prompt string) {
-	list := must(w.lent.Deliveries(ctx(), a.id, 0, 500))
+	list := deliveries(w, a.id)
 	for d := range each(list) {
 		if d.Kind != daemon.KindExit && strings.Contains(prompt, token(d)) && !asked(w, list, token(d)) {
 			checkGiven(w, d)

@@ -73,12 +73,19 @@ func limit(a *agent) *limitHit {
 		return nil
 	}
 	lasts := between(a.rng, 20*time.Second, 3*time.Minute)
-	text, lasts := a.cli.limited(a, lasts)
-	l := &limitHit{over: time.Now().Add(lasts), text: text}
-	a.limits = append(a.limits, l)
+	l := hits(a, lasts)
+	lasts = time.Until(l.over)
 	if a.cli.rt.Can.Continues && a.rng.IntN(2) == 0 {
 		go resume(a, l, lasts+80*time.Second)
 	}
+	return l
+}
+
+// hits has the account of an agent reach a usage limit of about that long.
+func hits(a *agent, lasts time.Duration) *limitHit {
+	text, lasts := a.cli.limited(a, lasts)
+	l := &limitHit{over: time.Now().Add(lasts), text: text}
+	a.limits = append(a.limits, l)
 	return l
 }
 
@@ -175,7 +182,7 @@ func (w *world) waitsForLimit(a *daemon.Agent) bool {
 
 // goOns counts the prompts to go on that were queued for an agent.
 func (w *world) goOns(id int64) (n int) {
-	list := must(w.lent.Deliveries(context.Background(), id, 0, 500))
+	list := deliveries(w, id)
 	for i := range list {
 		if list[i].Kind == daemon.KindGoOn {
 			n++

@@ -42,13 +42,9 @@ func checkPassed(w *world, h *daemon.Handoff) {
 		return
 	}
 	open, err := w.lent.OpenDeliveries(context.Background(), h.AgentID)
-	a, err2 := w.lent.Agent(context.Background(), h.AgentID)
-	if err != nil || err2 != nil {
-		w.fail("%v, %v", err, err2)
-		return
-	}
+	w.ok(err)
 	for d := range each(open) {
-		if isMessage(*d) && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID) {
+		if isMessage(*d) && isPassable(w, d) {
 			w.fail("handoff %d is completed, but message %d still waits for agent %d", h.ID, d.ID, h.AgentID)
 		}
 	}
@@ -66,7 +62,7 @@ func checkHeld(w *world, a *agent, d *daemon.Delivery) {
 	taken, sent := 1, map[int64]bool{}
 	for _, b := range w.agents {
 		taken += w.takes[takeKey(b.id, token(d))]
-		list := must(w.lent.Deliveries(context.Background(), b.id, 0, 500))
+		list := deliveries(w, b.id)
 		for i := range list {
 			if list[i].State != daemon.DeliveryQueued && token(&list[i]) == token(d) {
 				sent[list[i].ID] = true
@@ -97,7 +93,7 @@ func checkAgain(w *world, d, was *daemon.Delivery) {
 
 // sentTwice reports whether the text of a delivery was sent to its agent by another delivery as well.
 func sentTwice(w *world, agentID int64, d *daemon.Delivery) bool {
-	list := must(w.lent.Deliveries(context.Background(), agentID, 0, 500))
+	list := deliveries(w, agentID)
 	return slices.ContainsFunc(list, func(b daemon.Delivery) bool { return b.ID != d.ID && token(&b) == token(d) })
 }
 
@@ -131,7 +127,7 @@ func isPassable(w *world, d *daemon.Delivery) bool {
 // agent is an alert, except those that the operator had dropped or cancelled.
 func checkDropped(w *world, agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
 	for a := range each(agents) {
-		list := must(w.lent.Deliveries(context.Background(), a.ID, 0, 500))
+		list := deliveries(w, a.ID)
 		asked := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.ID && h.DropMessages })
 		for d := range each(list) {
 			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.EvidenceCode == daemon.EvidenceRecorded && !asked && isPassable(w, d) {

@@ -35,7 +35,7 @@ func (w *world) undecided(a *daemon.Agent) bool {
 
 // firstTurnOver reports whether a turn has ended since a successor took its injection prompt.
 func (w *world) firstTurnOver(a *daemon.Agent) bool {
-	list := must(w.lent.Deliveries(context.Background(), a.ID, 0, 500))
+	list := deliveries(w, a.ID)
 	return a.BackgroundTasks == 0 && slices.ContainsFunc(list, func(d daemon.Delivery) bool {
 		return d.Kind == daemon.KindPrompt && d.HandoffID != nil && d.Verdict != nil && *d.Verdict == daemon.Submitted && a.LastStop > d.AfterHook
 	})

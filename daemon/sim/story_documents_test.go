@@ -28,7 +28,7 @@ func (p *person) write(a *agent, hf *daemon.Handoff) {
 
 // kinds returns the kinds of the deliveries of an agent, the oldest first.
 func kinds(p *person, a *agent) (kinds []daemon.DeliveryKind) {
-	for _, d := range slices.Backward(deliveries(p, a.id)) {
+	for _, d := range slices.Backward(deliveries(p.w, a.id)) {
 		kinds = append(kinds, d.Kind)
 	}
 	return kinds

@@ -3,7 +3,6 @@ package sim
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ func TestExitCommandTypedLate(t *testing.T) {
 		a.mood.exit = 4 * time.Second
 		delayEnterOfExit(p, func() time.Duration { return settings().Handoff.ExitTimeout })
 		p.request(h, a, daemon.Completed)
-		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "Signal ") }) {
+		if traced(p.w, "Signal ") {
 			t.Error("a daemon signalled the agent, which was about to exit")
 		}
 	}))

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -67,7 +65,7 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 		p.w.ok(err)
 		awaitIdle(p, id)
 		p.w.ok(assign(p, h, id))
-		list := deliveries(p, id)
+		list := deliveries(p.w, id)
 		if len(list) == 0 {
 			t.Fatal("no skill for the agent")
 		}
@@ -198,12 +196,7 @@ func typesCommand(p *person, a *agent, prompt string) *slash {
 	a.h.others = append(a.h.others, s.own)
 	process := a.h.table.Start(a.proc.PID, nil)
 	p.w.employEndless("command", func(p *person) {
-		out, _, err := a.h.sendHeld(s.own, s.env, func(ctx context.Context, d *house.House, joined func(int64)) (json.RawMessage, error) {
-			return d.Daemon.HookHeld(ctx, s.env, &tmux.Peer{Process: process, UID: os.Geteuid()}, func(held int64) {
-				s.id = held
-				joined(held)
-			})
-		})
+		out, _, err := a.h.sendHeld(s.own, s.env, &tmux.Peer{Process: process, UID: os.Geteuid()}, func(held int64) { s.id = held })
 		var answer struct{ Decision, Reason string }
 		if err == nil && len(out) > 0 && json.Unmarshal(out, &answer) == nil && answer.Decision == "block" {
 			s.said = answer.Reason

@@ -122,7 +122,7 @@ func TestKeptAgentHandsOverAgain(t *testing.T) {
 			open, err := p.w.store.OpenDeliveries(ctx(), a.id)
 			return err == nil && len(open) == 0 && p.row(a).State == daemon.Idle
 		})
-		if list := deliveries(p, a.id); list[0].Kind != daemon.KindMessage || *list[0].Verdict != daemon.Submitted {
+		if list := deliveries(p.w, a.id); list[0].Kind != daemon.KindMessage || *list[0].Verdict != daemon.Submitted {
 			t.Errorf("the message was not taken: %+v", list)
 		}
 		p.request(h, a, daemon.Completed)
@@ -183,7 +183,7 @@ func TestABriefedHeirIsReady(t *testing.T) {
 			open, err := p.w.store.OpenDeliveries(ctx(), first)
 			return err == nil && len(open) == 0
 		})
-		if list := deliveries(p, first); list[0].Kind != daemon.KindMessage || list[0].Verdict == nil {
+		if list := deliveries(p.w, first); list[0].Kind != daemon.KindMessage || list[0].Verdict == nil {
 			t.Errorf("the message was not delivered: %+v", list)
 		}
 		if got := p.handoffs(a.id)[0]; !got.Open() {

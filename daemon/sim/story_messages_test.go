@@ -24,17 +24,10 @@ func swallow(p *person, a *agent) {
 	})
 }
 
-// deliveries returns the deliveries of an agent, the newest first.
-func deliveries(p *person, id int64) []daemon.Delivery {
-	list, err := p.w.store.Deliveries(ctx(), id, 0, 100)
-	p.w.ok(err)
-	return list
-}
-
 // verdict waits for the verdict of the newest delivery to an agent.
 func verdict(p *person, a *agent) (d daemon.Delivery) {
 	p.await("a verdict", 10*time.Minute, func() bool {
-		list := deliveries(p, a.id)
+		list := deliveries(p.w, a.id)
 		if len(list) > 0 {
 			d = list[0]
 		}
@@ -120,7 +113,7 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
 			equal(t, "prompts", next.memory.Prompts, []string{"Mend the fence", "Mend the roof"})
-			list := deliveries(p, a.id)
+			list := deliveries(p.w, a.id)
 			if len(list) < 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
 				t.Errorf("deliveries of agent %d: %+v", a.id, list)
 			}
@@ -180,7 +173,7 @@ func TestMessageAtTheMomentOfARetry(t *testing.T) {
 		p.poll("the begin of its typing", func() bool { return begins })
 		p.retryToEnd(a)
 		p.await("the message", time.Minute, func() bool {
-			list := deliveries(p, *failed.Heirs[0].AgentID)
+			list := deliveries(p.w, *failed.Heirs[0].AgentID)
 			return list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
 		})
 	}))

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +44,7 @@ func TestExitDialogIsAnswered(t *testing.T) {
 		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
 			t.Errorf("the agent did not exit by itself: %v", why)
 		}
-		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "ends process") }) {
+		if traced(p.w, "ends process") {
 			t.Error("a daemon ended the agent's process instead of answering its dialog")
 		}
 	}))

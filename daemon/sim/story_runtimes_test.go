@@ -37,7 +37,7 @@ func pressed(h *host, a *agent) (keys []tmux.Key) {
 
 // hitLimit has an agent that shows its limit on the screen only hit one in its next turn.
 func hitLimit(p *person, h *host, a *agent) {
-	a.limits = append(a.limits, &limitHit{over: time.Now().Add(time.Hour), text: "You have exhausted your daily quota on this model."})
+	hits(a, time.Hour)
 	message(p, h, a, "some work")
 	p.poll("the question about the limit", func() bool { return a.dialog != nil && a.dialog.limit })
 }

@@ -84,7 +84,7 @@ func TestStepsOfAHandoff(t *testing.T) {
 				}
 			}
 			equal(t, "the steps were", strings.Join(got, " "), steps)
-			list := deliveries(p, a.id)
+			list := deliveries(p.w, a.id)
 			if after := mustRead(a.transcript()); mode == daemon.ModeGenerate && (len(list) != 1 || list[0].Kind != daemon.KindExit || after != before) {
 				t.Errorf("it was given %+v, its transcript has grown by %q", list, strings.TrimPrefix(after, before))
 			}

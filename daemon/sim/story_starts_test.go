@@ -106,7 +106,7 @@ func TestRefusedTextIsClearedAfterALook(t *testing.T) {
 		a.refusing = true
 		var since time.Time
 		p.w.inject = func(c *call) fault {
-			if list := deliveries(p, a.id); !strings.HasPrefix(c.what, "Look ") || a.composer.Text == "" || len(list) == 0 || list[0].Heard == 0 {
+			if list := deliveries(p.w, a.id); !strings.HasPrefix(c.what, "Look ") || a.composer.Text == "" || len(list) == 0 || list[0].Heard == 0 {
 				return none
 			}
 			if since.IsZero() {
@@ -126,15 +126,23 @@ func TestRefusedTextIsClearedAfterALook(t *testing.T) {
 	}))
 }
 
+// awaitRefusal waits until an agent's hook has refused a prompt.
+func awaitRefusal(p *person) {
+	p.poll("the refusal", func() bool { return traced(p.w, "refuses ") })
+}
+
+// traced reports whether the trace has something that begins with a text.
+func traced(w *world, what string) bool {
+	return slices.ContainsFunc(w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, what) })
+}
+
 // TestRefusedTextIsSubmittedWithMore: another hook refuses an instruction. Before the daemon has taken the text out of the composer, a person has
 // typed a prompt behind it and has submitted both; they wait for a turn. The refusal is about the first attempt.
 func TestRefusedTextIsSubmittedWithMore(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.refusing = true
 		p.w.employEndless("somebody who types", func(p *person) {
-			p.poll("the refusal", func() bool {
-				return slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "refuses ") })
-			})
+			awaitRefusal(p)
 			a.refusing = false
 			text := a.composer.Take()
 			a.submit("Look at the well.")
@@ -155,9 +163,7 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.refusing = true
 		p.send(a.id)
-		p.poll("the refusal", func() bool {
-			return slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "refuses ") })
-		})
+		awaitRefusal(p)
 		h.daemon.frozen = time.Now().Add(5 * time.Second)
 		a.end("killed", 137)
 		p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })

@@ -237,8 +237,7 @@ func TestGoOnIsTakenWithoutAHook(t *testing.T) {
 		p.w.limits.OnLimit = daemon.LimitWait
 		p.end(h)
 		a := p.agent(h)
-		text, lasts := a.cli.limited(a, 2*time.Minute)
-		a.limits = append(a.limits, &limitHit{over: time.Now().Add(lasts), text: text})
+		hits(a, 2*time.Minute)
 		a.person("some work", tmux.Enter)
 		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		p.loseHooks(hooks.UserPromptSubmit)

@@ -259,6 +259,11 @@ func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	return agents, w.handoffs()
 }
 
+// deliveries returns the stored deliveries of an agent, the newest first.
+func deliveries(w *world, id int64) []daemon.Delivery {
+	return must(w.lent.Deliveries(ctx(), id, 0, 500))
+}
+
 // handoffs returns the stored handoffs.
 func (w *world) handoffs() []daemon.Handoff {
 	return must(w.lent.Handoffs(context.Background(), daemon.HandoffFilter{Limit: 1000}))
