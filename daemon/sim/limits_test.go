@@ -147,8 +147,8 @@ func (w *world) checkAsked(c *daemon.Change) {
 
 // checkLimits: an agent is handed over because of a limit, and prompted to go on, at most as often as it was limited.
 func (w *world) checkLimits(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
-	for i := range agents {
-		id, times, over := agents[i].ID, 0, 0
+	for a := range each(agents) {
+		id, times, over := a.ID, 0, 0
 		for e := range each(events) {
 			if e.Type == event.AgentLimited && e.AgentID != nil && *e.AgentID == id {
 				times++
@@ -182,9 +182,8 @@ func (w *world) waitsForLimit(a *daemon.Agent) bool {
 
 // goOns counts the prompts to go on that were queued for an agent.
 func (w *world) goOns(id int64) (n int) {
-	list := deliveries(w, id)
-	for i := range list {
-		if list[i].Kind == daemon.KindGoOn {
+	for d := range each(deliveries(w, id)) {
+		if d.Kind == daemon.KindGoOn {
 			n++
 		}
 	}

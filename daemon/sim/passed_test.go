@@ -62,10 +62,9 @@ func checkHeld(w *world, a *agent, d *daemon.Delivery) {
 	taken, sent := 1, map[int64]bool{}
 	for _, b := range w.agents {
 		taken += w.takes[takeKey(b.id, token(d))]
-		list := deliveries(w, b.id)
-		for i := range list {
-			if list[i].State != daemon.DeliveryQueued && token(&list[i]) == token(d) {
-				sent[list[i].ID] = true
+		for other := range each(deliveries(w, b.id)) {
+			if other.State != daemon.DeliveryQueued && token(other) == token(d) {
+				sent[other.ID] = true
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -78,34 +79,29 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 	}))
 }
 
-// TestWorkAfterTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it. The daemon takes
-// the prompt for newer all the same. Every run checks that no agent is ended with work that no document mentions.
-func TestWorkAfterTheClockWasSetBack(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		a.mood.think = 20 * time.Second
-		p.request(h, a, daemon.AwaitingDocument)
-		h.setClock(-30 * time.Second)
-		a.person("one more thing", tmux.Enter)
-		endsAfterAQuestion(p, a)
-	}))
-}
-
-// TestWorkStaysAsTheClockGoesOn: the clock was set back, and shows again the time at which the instruction was typed. The
-// daemon still knows of the work that came after the instruction.
-func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		a.mood.think = 10 * time.Second
-		p.w.afterFirst(func(what string) bool {
-			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
-		}, func() {
-			h.setClock(-30 * time.Second)
-		})
-		p.request(h, a, daemon.AwaitingDocument)
-		a.person("one more thing", tmux.Enter)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.wait("lets the clock show that time again", time.Minute, time.Minute)
-		p.retryToEnd(a)
-	}))
+// TestWorkAsTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it, or as the instruction was typed, and shows
+// that time again. The daemon takes the prompt for newer all the same, and does not forget it. Every run checks that no agent is ended with work
+// that no document mentions.
+func TestWorkAsTheClockWasSetBack(t *testing.T) {
+	for _, typing := range []bool{false, true} {
+		storyAs(t, fmt.Sprint("as it was typed: ", typing), with(func(t *testing.T, p *person, h *host, a *agent) {
+			a.mood.think = 20 * time.Second
+			back := func() { h.setClock(-30 * time.Second) }
+			if typing {
+				p.w.afterFirst(func(what string) bool {
+					return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
+				}, back)
+			}
+			p.request(h, a, daemon.AwaitingDocument)
+			if !typing {
+				back()
+			}
+			a.person("one more thing", tmux.Enter)
+			p.awaitQuestion(a, 5*time.Minute)
+			p.wait("lets the clock show that time again", time.Minute, time.Minute)
+			p.retryToEnd(a)
+		}))
+	}
 }
 
 // TestStepAfterTheClockWasSetBack: the clock is set back before an agent takes its step's prompt, so that the prompt seems
@@ -127,25 +123,31 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// promptBesideAFork hands over an agent by a fork of its session, sets the clock forward and prompts the agent while the
-// fork writes the document. It returns when the document is recorded.
-func promptBesideAFork(p *person, h *host, a *agent, forward time.Duration) {
-	a.mood.think = time.Minute
-	p.requestHandoff(h, a, daemon.ModeGenerate)
-	p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
-	h.setClock(forward)
-	a.person("one more thing", tmux.Enter)
-	p.reach(a, daemon.ShuttingDown)
-}
-
-// TestWorkAfterAForkAndTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the
-// clock is set back to before both. The daemon does not forget the prompt.
-func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
-	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-		promptBesideAFork(p, h, a, 0)
-		h.setClock(-time.Hour)
-		endsAfterAQuestion(p, a)
-	}))
+// TestWorkBesideAForkAsTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the clock is set back to
+// before both; or the hook of the prompt is lost, and the clock is set back before the next daemon starts, so that the prompt's time is in the
+// future. The daemon, which cannot know of the clock then, still finds the prompt.
+func TestWorkBesideAForkAsTheClockWasSetBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost          bool
+		forward, back time.Duration
+	}{"before both": {false, 0, -time.Hour}, "before the next daemon starts": {true, 10 * time.Minute, -5 * time.Minute}} {
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+			a.mood.think = time.Minute
+			if c.lost {
+				p.loseHooks(hooks.UserPromptSubmit)
+			}
+			p.requestHandoff(h, a, daemon.ModeGenerate)
+			p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
+			h.setClock(c.forward)
+			a.person("one more thing", tmux.Enter)
+			p.reach(a, daemon.ShuttingDown)
+			if c.lost {
+				p.end(h)
+			}
+			h.setClock(c.back)
+			endsAfterAQuestion(p, a)
+		}))
+	}
 }
 
 // TestDeadlineWhileTheClockIsSetBackOverAFreeze: a daemon is frozen again and again soon after its start, and the clock is
@@ -167,18 +169,6 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 			p.wait("waits", 12*time.Second, 12*time.Second)
 		}
 		failsBy(p, a, "document_timeout")
-	}))
-}
-
-// TestWorkBeforeTheDaemonBegan: a prompt's hook is lost, and the clock is set back before the next daemon starts, so that
-// the prompt's time is in the future. The daemon, which cannot know of the clock, still finds the prompt.
-func TestWorkBeforeTheDaemonBegan(t *testing.T) {
-	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-		p.loseHooks(hooks.UserPromptSubmit)
-		promptBesideAFork(p, h, a, 10*time.Minute)
-		p.end(h)
-		h.setClock(-5 * time.Minute)
-		endsAfterAQuestion(p, a)
 	}))
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,14 +41,15 @@ func wantFailure(p *person, t *testing.T, hf *daemon.Handoff, phase daemon.Phase
 		t.Errorf("handoff failed with %+v, recorded %v; want %s in %s", hf.Error, hf.RecordedAt, code, phase)
 		return
 	}
-	for _, part := range append(parts, fmt.Sprintf("understudy handoff retry %d", hf.ID)) {
-		if !strings.Contains(hf.Error.Message+hf.Error.Hint, part) {
-			t.Errorf("the failure %q %q does not name %q", hf.Error.Message, hf.Error.Hint, part)
-		}
-	}
+	names(t, "the failure", hf.Error.Message+hf.Error.Hint, append(parts, fmt.Sprintf("understudy handoff retry %d", hf.ID))...)
 	if row := rowOf(p, hf.AgentID); !row.Active() {
 		t.Errorf("the outgoing agent is %s", row.State)
 	}
+}
+
+// instead makes something in place of a file.
+func instead(make func(string) error) func(string) error {
+	return func(path string) error { _ = os.Remove(path); return make(path) }
 }
 
 // TestDocumentsThatAreRefused: a document that the check refuses fails the handoff, and the agent is told nothing more. A retry takes the
@@ -57,9 +57,6 @@ func wantFailure(p *person, t *testing.T, hf *daemon.Handoff, phase daemon.Phase
 func TestDocumentsThatAreRefused(t *testing.T) {
 	writes := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
-	}
-	instead := func(make func(string) error) func(string) error {
-		return func(path string) error { _ = os.Remove(path); return make(path) }
 	}
 	for code, spoil := range map[daemon.Code]func(path string) error{
 		data.DocumentMissing: os.Remove, data.DocumentEmpty: writes(""), data.DocumentBlank: writes(" \n\n"), data.DocumentTooLarge: writes(strings.Repeat("x", 1<<20)),
@@ -74,9 +71,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				continue // the document is good
 			}
 			storyAs(t, fmt.Sprint(code, " ", then), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-				beforeFirst(p.w, commits("→ verifying"), func() {
-					p.w.ok(spoil(p.handoffs(a.id)[0].FilePath))
-				})
+				beforeFirst(p.w, commits("→ verifying"), func() { p.w.ok(spoil(p.handoffs(a.id)[0].FilePath)) })
 				bad := p.request(h, a, daemon.Failed)
 				wantFailure(p, t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
 				want, in := []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindExit}, handoffs.Retry{}
@@ -149,14 +144,8 @@ func TestTurnThatDoesNotEnd(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		storyAs(t, fmt.Sprint("asks ", asks), with(func(t *testing.T, p *person, h *host, a *agent) {
 			over := false
-			a.extra = func(ctx context.Context) bool {
-				if asks {
-					return a.permission(ctx)
-				}
-				for !over {
-					a.do("goes on", time.Second, time.Second)
-				}
-				return true
+			if a.extra = goesOn(a, &over); asks {
+				a.extra = a.permission
 			}
 			a.person("some work", tmux.Enter)
 			p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working || a.dialog != nil })

@@ -75,11 +75,7 @@ func TestHeirIsLaunchedAsItself(t *testing.T) {
 		if next.model != "opus" || next.mode != "plan" || !strings.Contains(launched(p, next), "You test.") {
 			t.Errorf("it is launched with model %s, mode %s and the text\n%s", next.model, next.mode, launched(p, next))
 		}
-		for _, path := range []string{done.FilePath, *done.ContextPath} {
-			if !strings.Contains(argument(p, next, "--settings"), "Read(/"+path+")") {
-				t.Errorf("it may not read %s without asking", path)
-			}
-		}
+		names(t, "its settings", argument(p, next, "--settings"), "Read(/"+done.FilePath+")", "Read(/"+*done.ContextPath+")")
 		if p.row(a).EndedAt != nil {
 			t.Error("the agent did not stay")
 		}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -45,11 +43,7 @@ func TestStartThatCannotBe(t *testing.T) {
 func TestStartedAsChosen(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		var launched [][]string
-		p.w.born = func(a *agent) {
-			var file hooks.LaunchFile
-			p.w.ok(json.Unmarshal([]byte(mustRead(a.file)), &file))
-			launched = append(launched, file.Argv)
-		}
+		p.w.born = func(a *agent) { launched = append(launched, must(launchFile(a.file)).Argv) }
 		id, err := startWith(p, h, agents.NewAgent{Persona: personaSlugs[0], Model: "opus", PermissionMode: "plan", Args: []string{"--add-dir", "/tmp", "--verbose"}})
 		p.await("its registration", time.Minute, func() bool { a := p.w.process(id); return err == nil && a != nil && p.row(a).State == daemon.Idle })
 		p.promptOnce(p.w.process(id))

@@ -28,11 +28,7 @@ func TestLateSuccessor(t *testing.T) {
 		if e := late.Error; e.Code != "registration_timeout" || e.Phase != daemon.AwaitingRegistration || late.RecordedAt == nil {
 			t.Errorf("it failed with %+v", e)
 		}
-		for _, part := range []string{"1m30s", "record is kept", "understudy handoff retry 1"} {
-			if !strings.Contains(late.Error.Message, part) {
-				t.Errorf("the failure %q does not name %q", late.Error.Message, part)
-			}
-		}
+		names(t, "the failure", late.Error.Message, "1m30s", "record is kept", "understudy handoff retry 1")
 		p.await("its registration", 10*time.Minute, func() bool { b := p.w.process(next); return b != nil && p.row(b).State == daemon.Idle })
 		p.wait("looks on", time.Minute, time.Minute)
 		equal(t, "it went on by itself", p.handoffs(a.id)[0].Phase, daemon.Failed)
@@ -61,9 +57,6 @@ func TestMessageBeforeTheBriefing(t *testing.T) {
 // retry writes it anew from the record, and the document as well if that is gone; what a person has written there stays. The successor
 // that waited goes on.
 func TestFilesOfTheRecord(t *testing.T) {
-	instead := func(make func(string) error) func(string) error {
-		return func(path string) error { _ = os.Remove(path); return make(path) }
-	}
 	for name, c := range map[string]struct {
 		after string
 		in    daemon.Phase
@@ -75,9 +68,7 @@ func TestFilesOfTheRecord(t *testing.T) {
 		"gone":               {"→ recorded", daemon.InjectingSkill, os.Remove},
 	} {
 		storyAs(t, name, with(func(t *testing.T, p *person, h *host, a *agent) {
-			p.w.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() {
-				p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath))
-			})
+			p.w.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() { p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath)) })
 			bad := p.request(h, a, daemon.Failed)
 			if bad.Error.Code != "context_changed" || bad.Error.Phase != c.in || !strings.Contains(bad.Error.Message, *bad.ContextPath) {
 				t.Fatalf("it failed with %+v", bad.Error)
@@ -172,9 +163,7 @@ func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
 			p.await("its end", time.Minute, func() bool { return copies == n+1 && p.handoffs(a.id)[0].Phase == daemon.Failed })
 			bad := p.handoffs(a.id)[0]
 			wantFailure(p, t, &bad, daemon.Verifying, "document_says_nothing", "fewer than 15", "`--force`")
-			if err := os.Chtimes(bad.FilePath, h.now(), h.now()); err != nil { // the daemon has written it, at the machine's time
-				t.Error(err)
-			}
+			p.w.ok(os.Chtimes(bad.FilePath, h.now(), h.now())) // the daemon has written it, at the machine's time
 			p.w.ok(retryAs(p, &bad, handoffs.Retry{Force: n == 1}))
 		}
 		if done := p.reach(a, daemon.Completed); !done.Forced || copies != 2 || mustRead(done.FilePath) != little {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -23,14 +22,13 @@ func launched(p *person, a *agent) string { return argument(p, a, "--append-syst
 
 // argument returns the file that is an argument of an agent's command line.
 func argument(p *person, a *agent, name string) string {
-	var file hooks.LaunchFile
-	p.w.ok(json.Unmarshal([]byte(mustRead(a.file)), &file))
-	i := slices.Index(file.Argv, name)
+	argv := must(launchFile(a.file)).Argv
+	i := slices.Index(argv, name)
 	if i < 0 {
-		p.w.fail("agent %d is launched by %q", a.id, file.Argv)
+		p.w.fail("agent %d is launched by %q", a.id, argv)
 		return ""
 	}
-	return mustRead(file.Argv[i+1])
+	return mustRead(argv[i+1])
 }
 
 // successor returns the successor of an agent's handoff, once it is idle.
@@ -91,11 +89,7 @@ func TestStepsOfAHandoff(t *testing.T) {
 			if !strings.Contains(mustRead(done.FilePath), "## Next Agent Context") || done.RecordedAt == nil || done.Structured == nil {
 				t.Errorf("handoff %+v", done)
 			}
-			for _, part := range []string{done.FilePath, *done.ContextPath, done.Ref} {
-				if !strings.Contains(*done.InjectionPrompt, part) {
-					t.Errorf("the injection prompt %q does not name %s", *done.InjectionPrompt, part)
-				}
-			}
+			names(t, "the injection prompt", *done.InjectionPrompt, done.FilePath, *done.ContextPath, done.Ref)
 		}))
 	}
 }

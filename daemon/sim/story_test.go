@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -264,6 +265,16 @@ func (p *person) retryToEnd(a *agent) {
 	p.reach(a, daemon.Completed)
 }
 
+// goesOn is an extra act of an agent's turn that ends when *over is set.
+func goesOn(a *agent, over *bool) func(context.Context) bool {
+	return func(context.Context) bool {
+		for !*over {
+			a.do("goes on", time.Second, time.Second)
+		}
+		return true
+	}
+}
+
 // endsAfterAQuestion waits until the daemon asks about an agent's handoff, retries it, and waits until it is completed.
 func endsAfterAQuestion(p *person, a *agent) {
 	p.awaitQuestion(a, 5*time.Minute)
@@ -310,6 +321,16 @@ func failsBy(p *person, a *agent, code daemon.Code) daemon.Handoff {
 		p.w.fail("handoff %d failed by %+v, not by %s", h.ID, h.Error, code)
 	}
 	return h
+}
+
+// names wants that a text names the parts.
+func names(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s does not name %q: %q", what, part, text)
+		}
+	}
 }
 
 func wantCode(t *testing.T, err error, code daemon.Code) {

@@ -264,12 +264,7 @@ func TestFullAgentIsHandedOver(t *testing.T) {
 		fill(p, h, a, 76)
 		wantHandoffs(p, a, 0) // it is young
 		over := false
-		a.extra = func(context.Context) bool {
-			for !over {
-				a.do("goes on", time.Second, time.Second)
-			}
-			return true
-		}
+		a.extra = goesOn(a, &over)
 		a.person("some work", tmux.Enter)
 		p.wait("gets older", 3*time.Minute, 3*time.Minute)
 		wantHandoffs(p, a, 0) // it is in a turn
