@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -181,5 +183,203 @@ func TestDialogOfAWithdrawnExit(t *testing.T) {
 		}
 		a.tasks--
 		p.retryToEnd(a)
+	}))
+}
+
+// change writes an agent's row directly, without a daemon.
+func (p *person) change(id int64, change func(*daemon.Agent)) {
+	row := rowOf(p, id)
+	change(&row)
+	p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}))
+}
+
+// TestSkillIsAwaited: a successor gets its injection prompt only after its skill.
+func TestSkillIsAwaited(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		var next int64
+		var given *time.Time
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → injecting_skill") }, func() {
+			next = *p.handoffs(a.id)[0].SuccessorID
+			p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt, given = nil, row.SkillInjectedAt })
+		})
+		p.request(h, a, daemon.InjectingSkill)
+		p.wait("waits", 5*time.Second, 5*time.Second)
+		equal(t, "the handoff is …, but its successor has no skill", p.handoffs(a.id)[0].Phase, daemon.InjectingSkill)
+		p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt = given })
+		p.reach(a, daemon.Completed)
+	}))
+}
+
+// TestExitDialogIsAnswered: an agent asks whether to exit although its tasks run. The daemon answers yes and does not
+// signal it.
+func TestExitDialogIsAnswered(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.tasks = 1
+		p.stopped(h, a)
+		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
+			t.Errorf("the agent did not exit by itself: %v", why)
+		}
+		if traced(p.w, "ends process") {
+			t.Error("a daemon ended the agent's process instead of answering its dialog")
+		}
+	}))
+}
+
+// TestSuccessorEndsWhileBriefed: a successor ends before it takes its injection prompt. The handoff fails with
+// successor_gone.
+func TestSuccessorEndsWhileBriefed(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " → briefing") }, func() {
+			p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
+		})
+		p.requestHandoff(h, a, "")
+		failsBy(p, a, "successor_gone")
+	}))
+}
+
+// TestExitIsTypedToWhatWasSeen: a commit takes long between the daemon's look at the pane and the exit command. The daemon
+// looks again before it types. Every run checks that.
+func TestExitIsTypedToWhatWasSeen(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		p.w.delayEach(2*time.Second, func(c *call) bool {
+			return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "(exit for agent")
+		})
+		p.request(h, a, daemon.Completed)
+	}))
+}
+
+// TestDialogOpensUnderAPaste: a dialog takes the composer's place just before the daemon pastes. The daemon does not type
+// into the dialog. Every run checks that.
+func TestDialogOpensUnderAPaste(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		typing := p.w.holdFirst(5*time.Second, calls("Paste "))
+		p.request(h, a, daemon.Instructing)
+		p.await("the paste", time.Minute, func() bool { return *typing })
+		go func() {
+			a.do("thinks of something", 0, time.Millisecond)
+			ask(a, "permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		}()
+		p.wait("looks elsewhere", 10*time.Second, 10*time.Second)
+		a.person("", tmux.Enter)
+		p.reach(a, daemon.Completed)
+	}))
+}
+
+// TestPromptIsReadUnderExit: the daemon types the exit command behind the keys of a prompt that the agent has not read yet.
+// The daemon does not end the agent. Every run checks that.
+func TestPromptIsReadUnderExit(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.mood.think = 20 * time.Second
+		h.term.before = func(text string) {
+			if text == "/exit" {
+				h.term.before, a.frozen = nil, time.Now().Add(time.Second)
+				a.person("one more thing", tmux.Enter)
+			}
+		}
+		p.request(h, a, daemon.AwaitingDocument)
+		a.person("half a thought ")
+		p.reach(a, daemon.ShuttingDown)
+		endsAfterAQuestion(p, a)
+	}))
+}
+
+// TestEnterBesideADraft: a person's draft is put aside for a delivery, and the agent is slow to read its keyboard. The
+// daemon presses Enter once: the draft comes back with the first Enter, and a second one would submit it.
+func TestEnterBesideADraft(t *testing.T) {
+	for _, what := range []string{"a message", "the exit command"} {
+		storyAs(t, what, with(func(t *testing.T, p *person, h *host, a *agent) {
+			a.person("half a thought")
+			p.wait("thinks", time.Second, time.Second)
+			pressed := 0
+			p.w.delay = func(c *call) time.Duration {
+				if strings.HasPrefix(c.what, "Press ") {
+					pressed++
+					a.frozen = time.Now().Add(10 * time.Second)
+				}
+				return 0
+			}
+			if what == "a message" {
+				p.send(a.id)
+				p.await("the Enter", time.Minute, func() bool { return pressed > 0 })
+				p.wait("looks elsewhere", 20*time.Second, 20*time.Second)
+				equal(t, "the composer holds", a.composer.Text, "half a thought")
+			} else {
+				p.stop(h, a.id, false)
+			}
+			p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
+			equal(t, "Enter was pressed … times", pressed, 1)
+		}))
+	}
+}
+
+// TestEnterIsGivenTime: an agent shows a delivery late, and is slow to read its keyboard. The daemon waits a second after
+// each Enter before it presses the next.
+func TestEnterIsGivenTime(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		var pressed []time.Time
+		p.w.delay = func(c *call) time.Duration {
+			switch {
+			case strings.HasPrefix(c.what, "Paste "):
+				a.frozen = time.Now().Add(1500 * time.Millisecond)
+			case strings.HasPrefix(c.what, "Press "):
+				pressed = append(pressed, time.Now())
+				a.frozen = time.Now().Add(1500 * time.Millisecond)
+			}
+			return 0
+		}
+		p.send(a.id)
+		p.await("the end of its turn", time.Minute, func() bool { return len(pressed) > 1 && p.row(a).State == daemon.Idle })
+		if gap := pressed[1].Sub(pressed[0]); gap < time.Second {
+			t.Errorf("the second Enter came after %s", gap)
+		}
+	}))
+}
+
+// TestMessageWhileRecorded: a message comes while a handoff is being recorded, which drops the agent's queued deliveries. If
+// the message is dropped, an event says so. Every run checks that.
+func TestMessageWhileRecorded(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		recording := p.w.holdFirst(5*time.Second, commits(" → recorded"))
+		p.request(h, a, daemon.Verifying)
+		p.await("the record", time.Minute, func() bool { return *recording })
+		p.send(a.id)
+		p.reach(a, daemon.Completed)
+	}))
+}
+
+// TestExitFails: a daemon cannot end the outgoing agent. The handoff fails with exit_failed, and a retry goes on once
+// somebody has ended the agent.
+func TestExitFails(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.undead, a.mood.deaf = true, true
+		p.requestHandoff(h, a, "")
+		failed := failsBy(p, a, "exit_failed")
+		a.undead = false
+		a.signal(syscall.SIGKILL)
+		_ = p.retry(&failed)
+		p.reach(a, daemon.Completed)
+	}))
+}
+
+// TestTextOfAnAgentThatEnded: an agent ends before it has read a delivery. The verdict is not submitted. Every run checks
+// that.
+func TestTextOfAnAgentThatEnded(t *testing.T) {
+	story(t, with(func(_ *testing.T, p *person, h *host, a *agent) {
+		a.frozen = time.Now().Add(time.Hour)
+		p.request(h, a, daemon.Instructing)
+		p.wait("waits", 2*time.Second, 2*time.Second)
+		a.signal(syscall.SIGKILL)
+		p.reach(a, daemon.Failed)
+	}))
+}
+
+// TestKilledInTheEnd: an agent ignores /exit and SIGTERM. The daemon kills it.
+func TestKilledInTheEnd(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.mood.deaf, a.mood.ignoreTerm = true, true
+		p.request(h, a, daemon.Completed)
+		if !a.dead || p.row(a).StopStage != daemon.StopKill {
+			t.Errorf("dead: %t, stop stage %q", a.dead, p.row(a).StopStage)
+		}
 	}))
 }
