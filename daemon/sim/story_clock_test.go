@@ -79,6 +79,11 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 	}))
 }
 
+// typesInstruction accepts the commit of the intention to type an instruction.
+func typesInstruction(what string) bool {
+	return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
+}
+
 // TestWorkAsTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it, or as the instruction was typed, and shows
 // that time again. The daemon takes the prompt for newer all the same, and does not forget it. Every run checks that no agent is ended with work
 // that no document mentions.
@@ -88,9 +93,7 @@ func TestWorkAsTheClockWasSetBack(t *testing.T) {
 			a.mood.think = 20 * time.Second
 			back := func() { h.setClock(-30 * time.Second) }
 			if typing {
-				p.w.afterFirst(func(what string) bool {
-					return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
-				}, back)
+				p.w.afterFirst(typesInstruction, back)
 			}
 			p.request(h, a, daemon.AwaitingDocument)
 			if !typing {

@@ -41,11 +41,7 @@ func TestPromptUnderExit(t *testing.T) {
 // another host's daemon cancels the handoff. The first daemon does not type the instruction any more.
 func TestCancelWhileTyping(t *testing.T) {
 	storyOn(t, 2, with(func(t *testing.T, p *person, h *host, a *agent) {
-		p.w.afterFirst(func(what string) bool {
-			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ")
-		}, func() {
-			h.daemon.frozen = time.Now().Add(20 * time.Second)
-		})
+		p.w.afterFirst(typesInstruction, func() { h.daemon.frozen = time.Now().Add(20 * time.Second) })
 		p.requestHandoff(p.w.hosts[1], a, "")
 		p.await("the daemon to freeze", time.Minute, func() bool { return !h.daemon.frozen.IsZero() })
 		p.w.ok(cancel(p, p.w.hosts[1], a.id))

@@ -149,23 +149,19 @@ func TestRetryAsTheStepFails(t *testing.T) {
 			id, a := atWork(p, h, time.Minute)
 			a.mood.think = time.Hour
 			handoff := p.request(h, a, daemon.Failed)
-			calls, delayed := 0, false
-			p.w.delay = func(c *call) time.Duration {
-				if c.who != p.name {
-					return 0
+			made := 0
+			delayed := p.w.holdFirst(5*time.Second, func(c *call) bool {
+				if c.who == p.name {
+					made++
 				}
-				if calls++; calls != n+1 {
-					return 0
-				}
-				delayed = true
-				return 5 * time.Second
-			}
+				return made == n+1
+			})
 			p.w.employEndless("somebody else", func(other *person) {
-				other.poll("the retry", func() bool { return delayed })
+				other.poll("the retry", func() bool { return *delayed })
 				other.abort(h, id)
 			})
 			_ = p.retry(&handoff) // it is refused, or the abort cancels the handoff
-			if !delayed {
+			if !*delayed {
 				t.Error("the retry has fewer calls")
 			}
 		})

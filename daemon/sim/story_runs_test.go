@@ -35,8 +35,7 @@ func TestAbortBelowADialog(t *testing.T) {
 		other := p.startPipeline(h, "one")
 		works := p.newest(other, 0)
 		p.w.born = func(a *agent) { a.extra = func(ctx context.Context) bool { return a.permission(ctx) } }
-		id := p.startPipeline(h, "four")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "four")
 		p.await("the dialog", time.Minute, func() bool { return events(p, event.PipelineWaiting) == 1 })
 		if pl := pipelineOf(p, id); !strings.Contains(pl.Note, "a dialog waits") || !eventsOf(p, event.PipelineWaiting)[0].Alert {
 			t.Errorf("the pipeline says %q", pl.Note)
@@ -89,8 +88,7 @@ func TestSuccessorAtAStep(t *testing.T) {
 func TestRecordIsTakenUpOnce(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		thinking(p, 10*time.Second)
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		p.w.born = func(next *agent) {
 			next.mood.start = 0
 			p.w.employEndless("chance", func(p *person) { next.end("crashed", 1) })
@@ -132,8 +130,7 @@ func TestNextStepFollowsItsPredecessor(t *testing.T) {
 					return true
 				}
 			}
-			id := p.startPipeline(h, "two")
-			a := p.newest(id, 0)
+			id, a := begun(p, h, "two")
 			pl := p.reachStatus(id, daemon.PipelineWaiting)
 			p.approve(&pl, h)
 			if gone {

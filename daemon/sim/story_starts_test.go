@@ -183,8 +183,7 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 func TestRefusedStepPromptIsSubmittedWithMore(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.refusing, a.mood.think = true, 20*time.Second }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		p.w.holdFirst(10*time.Second, calls("restarts "))
 		h.daemon.cancel(errStopped)
 		p.poll("the refusal", func() bool { return a.composer.Text != "" })

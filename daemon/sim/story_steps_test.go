@@ -54,17 +54,9 @@ func TestStepFailures(t *testing.T) {
 // TestStopAfterTheEnd: an agent ends right after its turn, and its Stop comes a moment after its end. The Stop counts.
 func TestStopAfterTheEnd(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		stopping := false
-		p.w.delay = func(c *call) time.Duration {
-			if c.what != "connects" || c.own.host == nil || !isHook(c.own, "Stop") {
-				return 0
-			}
-			stopping = true
-			return 400 * time.Millisecond
-		}
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its Stop", func() bool { return stopping })
+		stopping := p.w.holdFirst(400*time.Millisecond, func(c *call) bool { return c.what == "connects" && isHook(c.own, "Stop") })
+		id, a := begun(p, h, "one")
+		p.poll("its Stop", func() bool { return *stopping })
 		a.signal(syscall.SIGKILL)
 		p.reachStatus(id, daemon.PipelineDone)
 	})
@@ -87,8 +79,7 @@ func TestStepHearsAll(t *testing.T) {
 	}
 	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
 		ending := p.w.holdFirst(150*time.Millisecond, commits("«step_done»"))
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		p.poll("the end of the step", func() bool { return *ending })
 		p.send(a.id)
 		done := p.reachStatus(id, daemon.PipelineDone)
@@ -96,8 +87,7 @@ func TestStepHearsAll(t *testing.T) {
 	})
 	storyAs(t, "a background task", func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.tasks = 1 }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		p.await("its answer", time.Minute, func() bool { return len(a.answers) > 0 })
 		p.wait("waits", 20*time.Second, 20*time.Second)
 		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning {
@@ -109,8 +99,7 @@ func TestStepHearsAll(t *testing.T) {
 	})
 	storyAs(t, "a background task that does not end", func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.tasks = 1 }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		done := p.reachStatus(id, daemon.PipelineDone)
 		const want = "Step 1 (developer-kim-2) ended with a background task of its agent still at work."
 		if done.Steps[0].LatestHandoff.ContentMD != a.answers[0] || !slices.Contains(done.Warnings, want) {
@@ -151,8 +140,7 @@ func TestForgottenPromptIsTakenAfterAll(t *testing.T) {
 func TestHandoffAsItsStepEnds(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		ending := p.w.holdFirst(150*time.Millisecond, commits("«step_done»"))
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		p.poll("the end of the step", func() bool { return *ending })
 		p.requestHandoff(h, a, "") // the request is first, so the step goes on with the successor
 		a.mood.deaf = true
@@ -164,8 +152,7 @@ func TestHandoffAsItsStepEnds(t *testing.T) {
 func TestAgentOfAStepStays(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.undead, a.mood.deaf, p.w.born = true, true, nil }
-		id := p.startPipeline(h, "four")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "four")
 		p.newest(id, 1)
 		a.undead = false
 		a.signal(syscall.SIGKILL)

@@ -30,16 +30,12 @@ func unbriefedSuccessor(p *person, h *host, a *agent) (next *agent) {
 // nil, when the read begins, and sets *began.
 func slowRead(p *person, who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
 	began = new(bool)
-	p.w.delay = func(c *call) time.Duration {
-		if c.who != who || c.what != fmt.Sprint("agent ", a.id) || !isTime() {
-			return 0
-		}
-		p.w.delay, *began = nil, true
-		if then != nil {
+	p.w.delayFirst(func(c *call) bool { return c.who == who && c.what == fmt.Sprint("agent ", a.id) && isTime() }, func() time.Duration {
+		if *began = true; then != nil {
 			then()
 		}
 		return by
-	}
+	})
 	return began
 }
 
@@ -112,8 +108,7 @@ func TestOutageWhileAStepIsTakenUp(t *testing.T) {
 // afterwards. It does not take the answer of the outgoing agent as the step's output.
 func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		ended := slowRead(p, fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
 		p.poll("the end of its turn", func() bool { return *ended })
 		p.requestHandoff(h, a, "")

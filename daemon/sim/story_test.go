@@ -390,11 +390,16 @@ func (p *person) startPipeline(h *host, template string) int64 {
 	return createPipeline(p, h, pipelines.NewPipeline{Template: template, Cwd: h.cwd})
 }
 
+// begun creates a pipeline from a template, and returns it and the agent of its first step.
+func begun(p *person, h *host, template string) (id int64, a *agent) {
+	id = p.startPipeline(h, template)
+	return id, p.newest(id, 0)
+}
+
 // atWork creates a pipeline of one step, whose agent thinks for that long. It returns both when the agent is in its turn.
 func atWork(p *person, h *host, long time.Duration) (id int64, a *agent) {
 	thinking(p, long)
-	id = p.startPipeline(h, "one")
-	a = p.newest(id, 0)
+	id, a = begun(p, h, "one")
 	awaitTurn(p, a)
 	return id, a
 }
