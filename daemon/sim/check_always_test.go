@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ func afterCommit(w *world, g *daemonRun) {
 // checkHandoff: a handoff moves as its table says, from the phase that it was in, and its row agrees with its
 // transitions, its delivery and its record.
 func checkHandoff(w *world, h *daemon.Handoff) {
-	list := must(w.lent.Transitions(context.Background(), h.ID))
+	list := must(w.lent.Transitions(ctx(), h.ID))
 	for _, t := range list[w.moves[h.ID]:] {
 		from, known := w.last[h.ID]
 		if !known {
@@ -112,7 +111,7 @@ func checkHandoff(w *world, h *daemon.Handoff) {
 		w.fail("handoff %d is %s, its transitions end with %s", h.ID, h.Phase, last)
 	}
 	if h.DeliveryID != nil && (h.Phase == daemon.Instructing || h.Phase == daemon.AwaitingDocument || h.Phase == daemon.Completed) {
-		d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
+		d, err := w.lent.Delivery(ctx(), *h.DeliveryID)
 		taken := err == nil && d.Verdict != nil && *d.Verdict == daemon.Submitted
 		if h.Phase != daemon.Instructing && !taken {
 			w.fail("handoff %d is %s, but delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
@@ -125,7 +124,7 @@ func checkHandoff(w *world, h *daemon.Handoff) {
 	case daemon.BriefingHeirs, daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
 		if h.RecordedAt == nil {
 			w.fail("handoff %d is %s without a record", h.ID, h.Phase)
-		} else if _, err := w.lent.Record(context.Background(), h.ID); err != nil {
+		} else if _, err := w.lent.Record(ctx(), h.ID); err != nil {
 			w.fail("handoff %d is %s: %v", h.ID, h.Phase, err)
 		}
 	case daemon.Failed:
@@ -224,7 +223,7 @@ func (a *agent) aboutToTake(d *daemon.Delivery) bool {
 
 // checkSkill: an agent gets its skill before its injection prompt.
 func checkSkill(w *world, a *agent) {
-	row, err := w.lent.Agent(context.Background(), a.id)
+	row, err := w.lent.Agent(ctx(), a.id)
 	if err != nil {
 		w.fail("%v", err)
 	} else if row.SkillInjectedAt == nil || !a.skilled {
@@ -268,7 +267,7 @@ func checkEnd(w *world, a *agent, how string) {
 	if a.id == 0 {
 		return // the process has not read its launch file yet
 	}
-	row, err := w.lent.Agent(context.Background(), a.id)
+	row, err := w.lent.Agent(ctx(), a.id)
 	if err != nil {
 		w.fail("process of agent %d: %v", a.id, err)
 		return

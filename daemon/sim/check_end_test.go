@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func finished(w *world) bool {
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 || w.treesOpen(h) {
+		if list, err := w.lent.PendingAlerts(ctx(), h.name, 10); err != nil || len(list) > 0 || w.treesOpen(h) {
 			return false
 		}
 	}
@@ -69,7 +68,7 @@ func unfinished(w *world) {
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+		if list, err := w.lent.PendingAlerts(ctx(), h.name, 10); err != nil || len(list) > 0 {
 			w.fail("%s: the operator was never told of %d events, the first %q (%v)", h.name, len(list), list[0].Type, err)
 		}
 		if w.treesOpen(h) {
@@ -130,7 +129,7 @@ func ended(w *world) {
 // log returns the whole event log.
 func log(w *world) (all []event.Event) {
 	for after := int64(0); ; {
-		page := must(w.lent.Events(context.Background(), event.Filter{After: after, Limit: 500}))
+		page := must(w.lent.Events(ctx(), event.Filter{After: after, Limit: 500}))
 		if len(page) == 0 {
 			return all
 		}
@@ -164,7 +163,7 @@ var phases = []daemon.Phase{
 
 // checkLog: each move of a handoff has its event, in order, and each failure is an alert.
 func checkLog(w *world, h *daemon.Handoff, events []event.Event) {
-	moves := must(w.lent.Transitions(context.Background(), h.ID))
+	moves := must(w.lent.Transitions(ctx(), h.ID))
 	var told []string
 	for e := range each(events) {
 		if e.HandoffID == nil || *e.HandoffID != h.ID {

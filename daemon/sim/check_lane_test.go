@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -215,7 +214,7 @@ func checkCode(w *world, h *daemon.Handoff) {
 	if h.DeliveryID == nil || h.Error == nil {
 		return
 	}
-	d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
+	d, err := w.lent.Delivery(ctx(), *h.DeliveryID)
 	if err != nil {
 		w.fail("%v", err)
 		return

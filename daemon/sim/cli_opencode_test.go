@@ -146,7 +146,7 @@ func (w *world) checkPassedOn(a *agent, h *daemon.Handoff) {
 	if a.cli != opencodeCLI || s == nil || len(s.dropped) == 0 {
 		return
 	}
-	rec, err := w.lent.Record(context.Background(), h.ID)
+	rec, err := w.lent.Record(ctx(), h.ID)
 	w.ok(err)
 	for m := range each(s.messages) {
 		text := m.Parts

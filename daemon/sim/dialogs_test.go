@@ -130,7 +130,7 @@ func keyInDialog(a *agent, key tmux.Key) {
 // chosenAtASeat reports whether an Enter of a daemon takes what the operator has chosen elsewhere: it is the dialog that they were shown, the
 // row says which choice, the daemon presses its keys now, and it has not done so before.
 func chosenAtASeat(a *agent, d *dialog) bool {
-	row, err := a.w.lent.Agent(context.Background(), a.id)
+	row, err := a.w.lent.Agent(ctx(), a.id)
 	in := row.DialogAnswer
 	if err != nil || in == nil || in.State != daemon.DialogPressing || in.Choice != d.Selected+1 || in.Label != d.Choices[d.Selected] || a.seats[in.Nth] {
 		return false
@@ -299,7 +299,7 @@ func (p *person) answerPermission(a *agent) bool {
 		a.person("", tmux.Enter)
 		p.wait("answers at its seat, too", 0, 300*time.Millisecond)
 	}
-	list, err := p.w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id, Open: true, Limit: 1})
+	list, err := p.w.lent.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true, Limit: 1})
 	if err != nil || len(list) == 0 || list[0].State != daemon.PermissionOpen {
 		return false
 	}
@@ -324,12 +324,12 @@ func (p *person) answerPermission(a *agent) bool {
 
 // openPermissions returns the permissions that have not ended.
 func (w *world) openPermissions() []daemon.Permission {
-	return must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Open: true, Limit: 100_000}))
+	return must(w.lent.Permissions(ctx(), daemon.PermissionFilter{Open: true, Limit: 100_000}))
 }
 
 // checkPermissions: each answer that a hook got is the one in its row.
 func (w *world) checkPermissions() {
-	list := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{Limit: 100_000}))
+	list := must(w.lent.Permissions(ctx(), daemon.PermissionFilter{Limit: 100_000}))
 	for p := range each(list) {
 		got := w.permitted[p.ID]
 		want := map[daemon.PermissionVerdict]string{daemon.Allow: "allow", daemon.AllowAgent: "allow", daemon.Deny: "deny"}[p.Verdict]

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,7 +127,7 @@ func (a *agent) couldSee(d *dialog) time.Duration {
 
 // checkNothingStands: an agent that is said to work because permissions have ended waits for no other one that the daemon has heard of.
 func checkNothingStands(w *world, a *agent, ended []*daemon.Permission) {
-	stored := must(w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id}))
+	stored := must(w.lent.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id}))
 	for _, p := range stored {
 		d := a.asked[p.Subject]
 		over := slices.ContainsFunc(ended, func(e *daemon.Permission) bool { return e.ID == p.ID })

@@ -16,7 +16,7 @@ import (
 // openDeliveries returns the open deliveries of an agent, without messages that wait for somebody to retry its failed handoff, or to
 // resume it because it died.
 func openDeliveries(w *world, a *daemon.Agent) ([]daemon.Delivery, error) {
-	open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
+	open, err := w.lent.OpenDeliveries(ctx(), a.ID)
 	if a.Active() || !slices.ContainsFunc(open, isMessage) {
 		return open, err
 	}
@@ -41,7 +41,7 @@ func checkPassed(w *world, h *daemon.Handoff) {
 	if h.Keep || h.DropMessages {
 		return
 	}
-	open, err := w.lent.OpenDeliveries(context.Background(), h.AgentID)
+	open, err := w.lent.OpenDeliveries(ctx(), h.AgentID)
 	w.ok(err)
 	for d := range each(open) {
 		if isMessage(*d) && isPassable(w, d) {
@@ -118,7 +118,7 @@ func checkEarly(w *world, d *daemon.Delivery) {
 
 // isPassable reports whether a message is not the prompt of a step.
 func isPassable(w *world, d *daemon.Delivery) bool {
-	a, err := w.lent.Agent(context.Background(), d.AgentID)
+	a, err := w.lent.Agent(ctx(), d.AgentID)
 	return err == nil && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID)
 }
 

@@ -122,7 +122,7 @@ func (p *person) operate(h *host, persona string) {
 	}
 	for range 1 + w.rng.IntN(3) {
 		p.await("its registration", 2*time.Minute, func() bool {
-			a, err := w.lent.Agent(context.Background(), id)
+			a, err := w.lent.Agent(ctx(), id)
 			return err != nil || a.RegisteredAt != nil || !a.Active()
 		})
 		for range w.rng.IntN(3) {
@@ -201,7 +201,7 @@ func (p *person) handOver(id int64) int64 {
 }
 
 func (p *person) handoffs(id int64) []daemon.Handoff {
-	return must(p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
+	return must(p.w.lent.Handoffs(ctx(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
 }
 
 func (p *person) hasHandoff(id int64) bool { return len(p.handoffs(id)) > 0 }

@@ -34,9 +34,7 @@ func TestFirstTextIsHeld(t *testing.T) {
 					return time.Until(ends).Abs() < 3*time.Second && strings.HasPrefix(c.what, "Look ")
 				})
 			case dialogOver:
-				p.w.employEndless("chance", func(p *person) {
-					asksFeedback(next, "over a text", "")
-				})
+				p.w.employEndless("chance", func(*person) { asksFeedback(next, "over a text", "") })
 				p.wait("reads", 3*time.Second, 3*time.Second)
 				next.dialog.give(1)
 			}

@@ -254,9 +254,7 @@ func (w *world) logged(who string, level slog.Level, text string) {
 
 // rows returns the stored agents and handoffs.
 func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
-	ctx := context.Background()
-	agents := must(w.lent.Agents(ctx, daemon.AgentFilter{Limit: 1000}))
-	return agents, w.handoffs()
+	return must(w.lent.Agents(ctx(), daemon.AgentFilter{Limit: 1000})), w.handoffs()
 }
 
 // deliveries returns the stored deliveries of an agent, the newest first.
@@ -266,7 +264,7 @@ func deliveries(w *world, id int64) []daemon.Delivery {
 
 // handoffs returns the stored handoffs.
 func (w *world) handoffs() []daemon.Handoff {
-	return must(w.lent.Handoffs(context.Background(), daemon.HandoffFilter{Limit: 1000}))
+	return must(w.lent.Handoffs(ctx(), daemon.HandoffFilter{Limit: 1000}))
 }
 
 // folder makes a folder for a run. Its path has the same length in each process, because the length of some typed texts
