@@ -1,14 +1,12 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -37,8 +35,7 @@ func (a *agent) backToShell() {
 
 // noteOwnSessions notes the ids of agents that people started, once they have rows.
 func (w *world) noteOwnSessions(agents []daemon.Agent) {
-	for i := range agents {
-		row := &agents[i]
+	for row := range each(agents) {
 		if row.Managed || row.PID == 0 {
 			continue
 		}
@@ -70,9 +67,7 @@ func (p *person) ownSession(h *host) {
 	if a.id == 0 {
 		return
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("assign a persona to agent %d", a.id), func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0]))
-	}) != nil {
+	if assign(p, p.anyHost(), a.id) != nil {
 		return
 	}
 	for range p.w.rng.IntN(3) {
@@ -102,8 +97,8 @@ func (a *agent) compact() {
 
 // checkCompact: a daemon that refused an agent's compaction has begun or refused its handoff.
 func (w *world) checkCompact(agents []daemon.Agent) {
-	for i := range agents {
-		if a := &agents[i]; a.CompactHook != 0 && a.AutoAskedAt == nil && a.Active() {
+	for a := range each(agents) {
+		if a.CompactHook != 0 && a.AutoAskedAt == nil && a.Active() {
 			w.fail("a daemon refused the compaction of agent %d, but nobody has handed the agent over", a.ID)
 		}
 	}

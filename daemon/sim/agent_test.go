@@ -200,12 +200,8 @@ func (a *agent) read(path string) error {
 		a.readOwn()
 		return nil
 	}
-	text, err := os.ReadFile(path)
+	file, err := launchFile(path)
 	if err != nil {
-		return err
-	}
-	var file hooks.LaunchFile
-	if err := json.Unmarshal(text, &file); err != nil {
 		return err
 	}
 	for _, v := range file.Env {
@@ -225,6 +221,12 @@ func (a *agent) read(path string) error {
 	}
 	afterLaunch(a.w, a)
 	return nil
+}
+
+// launchFile reads a launch file.
+func launchFile(path string) (file hooks.LaunchFile, err error) {
+	err = json.Unmarshal([]byte(mustRead(path)), &file)
+	return file, err
 }
 
 func mustRead(path string) string {

@@ -58,29 +58,20 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	if p.has("agents compact") {
 		m.compacts = compacts
 	}
-	if p.has("usage limits") {
-		m.limits = odds(0.4)
-	}
-	if p.has("briefings unread") {
-		m.unread = odds(0.4)
-	}
-	if p.has("dialogs over texts") {
-		m.surprises = odds(0.5)
-	}
-	if p.has("stops blocked") {
-		m.gates = odds(0.6)
-	}
-	if p.has("sub-agents ask") {
-		m.delegates = odds(0.5)
-	}
-	if p.has("sessions move") {
-		m.moves = odds(0.4)
+	for _, of := range []struct {
+		class  string
+		chance *float64
+		n      float64
+	}{
+		{"usage limits", &m.limits, 0.4}, {"briefings unread", &m.unread, 0.4}, {"dialogs over texts", &m.surprises, 0.5}, {"stops blocked", &m.gates, 0.6},
+		{"sub-agents ask", &m.delegates, 0.5}, {"sessions move", &m.moves, 0.4}, {"prompts refused", &m.refuses, 0.4},
+	} {
+		if p.has(of.class) {
+			*of.chance = odds(of.n)
+		}
 	}
 	if p.has("starts held") {
 		m.held = 0.8
-	}
-	if p.has("prompts refused") {
-		m.refuses = odds(0.4)
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -128,7 +119,7 @@ func (a *agent) surprise() {
 	go func() {
 		a.do("opens a dialog over a text", 0, a.mood.hands)
 		if a.dialog == nil && !a.busy() && !a.leaving {
-			await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			asksFeedback(a, "over a text", "")
 		}
 	}()
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,8 +47,7 @@ func afterCommit(w *world, g *daemonRun) {
 	checkHeirs(w, agents, handoffs)
 	w.checkDialogAnswers(agents, false)
 	open, sessions := map[int64]int64{}, map[string]int64{}
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		checkHandoff(w, h)
 		if h.Open() {
 			if other := open[h.AgentID]; other != 0 {
@@ -58,8 +56,7 @@ func afterCommit(w *world, g *daemonRun) {
 			open[h.AgentID] = h.ID
 		}
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if !a.Active() {
 			continue
 		}
@@ -75,7 +72,7 @@ func afterCommit(w *world, g *daemonRun) {
 // checkHandoff: a handoff moves as its table says, from the phase that it was in, and its row agrees with its
 // transitions, its delivery and its record.
 func checkHandoff(w *world, h *daemon.Handoff) {
-	list := must(w.lent.Transitions(context.Background(), h.ID))
+	list := must(w.lent.Transitions(ctx(), h.ID))
 	for _, t := range list[w.moves[h.ID]:] {
 		from, known := w.last[h.ID]
 		if !known {
@@ -114,7 +111,7 @@ func checkHandoff(w *world, h *daemon.Handoff) {
 		w.fail("handoff %d is %s, its transitions end with %s", h.ID, h.Phase, last)
 	}
 	if h.DeliveryID != nil && (h.Phase == daemon.Instructing || h.Phase == daemon.AwaitingDocument || h.Phase == daemon.Completed) {
-		d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
+		d, err := w.lent.Delivery(ctx(), *h.DeliveryID)
 		taken := err == nil && d.Verdict != nil && *d.Verdict == daemon.Submitted
 		if h.Phase != daemon.Instructing && !taken {
 			w.fail("handoff %d is %s, but delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
@@ -127,7 +124,7 @@ func checkHandoff(w *world, h *daemon.Handoff) {
 	case daemon.BriefingHeirs, daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
 		if h.RecordedAt == nil {
 			w.fail("handoff %d is %s without a record", h.ID, h.Phase)
-		} else if _, err := w.lent.Record(context.Background(), h.ID); err != nil {
+		} else if _, err := w.lent.Record(ctx(), h.ID); err != nil {
 			w.fail("handoff %d is %s: %v", h.ID, h.Phase, err)
 		}
 	case daemon.Failed:
@@ -151,14 +148,13 @@ func token(d *daemon.Delivery) string {
 // was judged as not submitted.
 func afterTake(w *world, a *agent, prompt string, from origin) {
 	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
-	list := must(w.lent.Deliveries(context.Background(), a.id, 0, 500))
+	list := deliveries(w, a.id)
 	checkStepPrompt(w, a, prompt)
 	w.checkGoOn(a, prompt)
 	ours := false
 	counted := map[string]int{}
 	var taken []*daemon.Delivery
-	for i := range list {
-		d := &list[i]
+	for d := range each(list) {
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
 			continue // a person may type behind the exit command, which makes a prompt of it
 		}
@@ -227,7 +223,7 @@ func (a *agent) aboutToTake(d *daemon.Delivery) bool {
 
 // checkSkill: an agent gets its skill before its injection prompt.
 func checkSkill(w *world, a *agent) {
-	row, err := w.lent.Agent(context.Background(), a.id)
+	row, err := w.lent.Agent(ctx(), a.id)
 	if err != nil {
 		w.fail("%v", err)
 	} else if row.SkillInjectedAt == nil || !a.skilled {
@@ -245,8 +241,8 @@ func afterLaunch(w *world, a *agent) {
 		}
 	}
 	handoffs := w.handoffs()
-	for i := range handoffs {
-		if h := &handoffs[i]; h.SuccessorID != nil && *h.SuccessorID == a.id && !h.HeirsFirst() && w.process(h.AgentID) != nil {
+	for h := range each(handoffs) {
+		if h.SuccessorID != nil && *h.SuccessorID == a.id && !h.HeirsFirst() && w.process(h.AgentID) != nil {
 			w.fail("agent %d is started by handoff %d while its predecessor %d lives", a.id, h.ID, h.AgentID)
 		}
 	}
@@ -271,7 +267,7 @@ func checkEnd(w *world, a *agent, how string) {
 	if a.id == 0 {
 		return // the process has not read its launch file yet
 	}
-	row, err := w.lent.Agent(context.Background(), a.id)
+	row, err := w.lent.Agent(ctx(), a.id)
 	if err != nil {
 		w.fail("process of agent %d: %v", a.id, err)
 		return
@@ -312,8 +308,7 @@ func beforePaste(w *world, g *daemonRun, a *agent, ref tmux.Ref, text string) {
 		return // the terminal refuses it
 	}
 	handoffs := w.handoffs()
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		if h.Phase != daemon.Cancelled || h.AgentID != a.id || !strings.Contains(text, h.Ref) {
 			continue
 		}

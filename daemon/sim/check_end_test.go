@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -22,15 +21,14 @@ func finished(w *world) bool {
 			return false
 		}
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		open, err := openDeliveries(w, a)
 		if err != nil || len(open) > 0 || underway(w, a) || w.waitsForLimit(a) || w.undecided(a) || a.DialogAnswer != nil && a.DialogAnswer.Open() {
 			return false
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 || w.treesOpen(h) {
+		if list, err := w.lent.PendingAlerts(ctx(), h.name, 10); err != nil || len(list) > 0 || w.treesOpen(h) {
 			return false
 		}
 	}
@@ -48,17 +46,14 @@ func underway(w *world, a *daemon.Agent) bool {
 func unfinished(w *world) {
 	agents, handoffs := w.rows()
 	w.checkDialogAnswers(agents, true)
-	for i := range handoffs {
-		if h := &handoffs[i]; h.Open() {
+	for h := range each(handoffs) {
+		if h.Open() {
 			w.fail("handoff %d is still %s (%s) %s after the last fault", h.ID, h.Phase, h.Note, patience)
 		}
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		open, err := openDeliveries(w, a)
-		if err != nil {
-			w.fail("%v", err)
-		}
+		w.ok(err)
 		for _, d := range open {
 			w.fail("delivery %d (%s) of agent %d is still %s %s after the last fault", d.ID, d.Kind, a.ID, d.State, patience)
 		}
@@ -73,7 +68,7 @@ func unfinished(w *world) {
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+		if list, err := w.lent.PendingAlerts(ctx(), h.name, 10); err != nil || len(list) > 0 {
 			w.fail("%s: the operator was never told of %d events, the first %q (%v)", h.name, len(list), list[0].Type, err)
 		}
 		if w.treesOpen(h) {
@@ -97,8 +92,7 @@ func ended(w *world) {
 	for i := range agents {
 		checkAgent(w, &agents[i], events)
 	}
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		checkLog(w, h, events)
 		checkOutgoing(w, h, agents)
 		for _, id := range h.SuccessorIDs() { // checkOnce says that none gets it twice
@@ -118,8 +112,8 @@ func ended(w *world) {
 	checkDropped(w, agents, handoffs, events)
 	pipelinesEnded(w, agents, events)
 	w.treesEnded(events)
-	for i := range events {
-		switch e := &events[i]; e.Type {
+	for e := range each(events) {
+		switch e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":
 			w.fail("event %d: %s %s", e.ID, e.Type, e.Payload)
 		}
@@ -135,7 +129,7 @@ func ended(w *world) {
 // log returns the whole event log.
 func log(w *world) (all []event.Event) {
 	for after := int64(0); ; {
-		page := must(w.lent.Events(context.Background(), event.Filter{After: after, Limit: 500}))
+		page := must(w.lent.Events(ctx(), event.Filter{After: after, Limit: 500}))
 		if len(page) == 0 {
 			return all
 		}
@@ -151,8 +145,7 @@ func checkAgent(w *world, a *daemon.Agent, events []event.Event) {
 		w.fail("agent %d is %s, but its process has ended", a.ID, a.State)
 	}
 	ends := 0
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		if e.AgentID != nil && *e.AgentID == a.ID && (e.Type == "agent_ended" || e.Type == "agent_failed" && strings.Contains(string(e.Payload), "start_failed")) {
 			ends++
 		}
@@ -170,10 +163,9 @@ var phases = []daemon.Phase{
 
 // checkLog: each move of a handoff has its event, in order, and each failure is an alert.
 func checkLog(w *world, h *daemon.Handoff, events []event.Event) {
-	moves := must(w.lent.Transitions(context.Background(), h.ID))
+	moves := must(w.lent.Transitions(ctx(), h.ID))
 	var told []string
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		if e.HandoffID == nil || *e.HandoffID != h.ID {
 			continue
 		}
@@ -198,4 +190,47 @@ func checkLog(w *world, h *daemon.Handoff, events []event.Event) {
 	if !slices.Equal(did, told) {
 		w.fail("handoff %d moved to %v, but the log has %v", h.ID, did, told)
 	}
+}
+
+// checkResumed checks what the daemons did by themselves for agents that had died before their start: each such agent ended with
+// its tmux server, which nobody asked for, and was seen to once.
+func checkResumed(w *world, agents []daemon.Agent, events []event.Event) {
+	rows, resumed, told := map[int64]*daemon.Agent{}, map[int64]int{}, map[int64]int{}
+	for i := range agents {
+		rows[agents[i].ID] = &agents[i]
+	}
+	for e := range each(events) {
+		switch e.Type {
+		case event.AgentResumed:
+			resumed[*e.AgentID]++
+		case event.AgentNotResumed:
+			told[*e.AgentID]++
+		default:
+			continue
+		}
+		if a := rows[*e.AgentID]; a.Active() || *a.EndReason != "tmux_server_gone" || a.StopAskedAt != nil {
+			w.fail("event %d: %s of agent %d, which ended by %v", e.ID, e.Type, a.ID, a.EndReason)
+		}
+		if !w.resume {
+			w.fail("event %d: %s without the setting", e.ID, e.Type)
+		}
+	}
+	for id, n := range resumed {
+		heirs := 0
+		for a := range each(agents) {
+			if a.PreviousAgentID != nil && *a.PreviousAgentID == id && a.Resume != "" {
+				heirs++
+			}
+		}
+		if n != 1 || heirs == 0 || told[id] > 0 {
+			w.fail("agent %d was resumed by a daemon %d times, told of as not resumed %d times, and has %d agents that opened its session", id, n, told[id], heirs)
+		}
+	}
+	for id, n := range told {
+		if n > 1 {
+			w.fail("the operator was told %d times that agent %d was not resumed", n, id)
+		}
+	}
+	w.plan.counts["resumed by the daemon"] += len(resumed)
+	w.plan.counts["not resumed by the daemon"] += len(told)
 }

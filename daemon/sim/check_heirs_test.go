@@ -18,8 +18,7 @@ type heirSlot struct {
 // not one of those that were to be briefed before its end. An heir is briefed once and for good, by the prompt that it was sent.
 func checkHeirs(w *world, agents []daemon.Agent, handoffs []daemon.Handoff) {
 	slots, first := map[int64]heirSlot{}, map[int64]bool{}
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		if len(h.Heirs) == 0 {
 			w.fail("handoff %d has no heir", h.ID)
 			continue
@@ -41,8 +40,7 @@ func checkHeirs(w *world, agents []daemon.Agent, handoffs []daemon.Handoff) {
 		}
 	}
 	alone := map[int64]int64{}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if first[a.ID] || !a.Active() || a.PreviousAgentID == nil {
 			continue
 		}

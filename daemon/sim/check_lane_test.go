@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -116,16 +115,14 @@ func tells(e *event.Event, id int64) bool {
 
 // checkMessages: the log has the verdict of each message once.
 func checkMessages(w *world, agents []daemon.Agent, events []event.Event) {
-	for i := range agents {
-		list := must(w.lent.Deliveries(ctx(), agents[i].ID, 0, 500))
-		for j := range list {
-			d := &list[j]
+	for a := range each(agents) {
+		for d := range each(deliveries(w, a.ID)) {
 			if d.Kind != daemon.KindMessage || d.Verdict == nil {
 				continue
 			}
 			n := 0
-			for k := range events {
-				if e := &events[k]; (string(e.Type) == "delivery_"+string(*d.Verdict) || e.Type == event.DeliveryCancelled) && tells(e, d.ID) {
+			for e := range each(events) {
+				if (string(e.Type) == "delivery_"+string(*d.Verdict) || e.Type == event.DeliveryCancelled) && tells(e, d.ID) {
 					n++
 				}
 			}
@@ -160,8 +157,7 @@ func checkHook(w *world, in daemon.HookInput, tx daemon.HookTx, was []daemon.Del
 		}
 		return state, confirmed
 	}
-	for i := range was {
-		d := &was[i]
+	for d := range each(was) {
 		state, confirmed := now(d.ID)
 		typed := d.State == daemon.DeliveryTyping || d.State == daemon.DeliveryTyped
 		answered := d.State == daemon.DeliveryAnswered
@@ -218,7 +214,7 @@ func checkCode(w *world, h *daemon.Handoff) {
 	if h.DeliveryID == nil || h.Error == nil {
 		return
 	}
-	d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
+	d, err := w.lent.Delivery(ctx(), *h.DeliveryID)
 	if err != nil {
 		w.fail("%v", err)
 		return

@@ -51,8 +51,7 @@ func checkPipelines(w *world, agents []daemon.Agent, handoffs []daemon.Handoff) 
 
 // checkHandoffsOf: a step that is not running has no open handoff that is not recorded yet.
 func checkHandoffsOf(w *world, p *daemon.Pipeline, handoffs []daemon.Handoff) {
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		for j := range p.Steps {
 			if s := &p.Steps[j]; s.Status != daemon.StepRunning && h.Open() && h.RecordedAt == nil && slices.Contains(s.AgentIDs, h.AgentID) {
 				w.fail("step %d of pipeline %d is %s, but handoff %d of its agent %d is %s", j+1, p.ID, s.Status, h.ID, h.AgentID, h.Phase)
@@ -117,8 +116,7 @@ func checkStep(w *world, p *daemon.Pipeline, s *daemon.Step, later bool, agents 
 	if s.Status != daemon.StepRunning {
 		return
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if a.PipelineID == nil || *a.PipelineID != p.ID || *a.StepID == s.ID || !a.Active() || a.StopStage == daemon.StopFailed {
 			continue
 		}
@@ -129,8 +127,8 @@ func checkStep(w *world, p *daemon.Pipeline, s *daemon.Step, later bool, agents 
 // checkAgentsOf: at most one agent works for a pipeline, and none for a pipeline that has ended, unless its next agent could not be started.
 func checkAgentsOf(w *world, p *daemon.Pipeline, agents []daemon.Agent) {
 	var works []int64
-	for i := range agents {
-		if a := &agents[i]; a.PipelineID != nil && *a.PipelineID == p.ID && a.Active() && a.StopAskedAt == nil {
+	for a := range each(agents) {
+		if a.PipelineID != nil && *a.PipelineID == p.ID && a.Active() && a.StopAskedAt == nil {
 			works = append(works, a.ID)
 		}
 	}
@@ -225,13 +223,12 @@ var ofNoPipeline = []event.Type{event.AgentStuck, event.OperatorNotified, event.
 func pipelinesEnded(w *world, agents []daemon.Agent, events []event.Event) {
 	statuses, steps := map[int64][]string{}, map[int64][]string{}
 	works := map[int64]int64{} // the pipeline of each agent that has one
-	for i := range agents {
-		if a := &agents[i]; a.PipelineID != nil {
+	for a := range each(agents) {
+		if a.PipelineID != nil {
 			works[a.ID] = *a.PipelineID
 		}
 	}
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		if e.AgentID != nil && works[*e.AgentID] != 0 && (e.PipelineID == nil || *e.PipelineID != works[*e.AgentID]) && !slices.Contains(ofNoPipeline, e.Type) {
 			w.fail("event %d (%s) of agent %d does not name its pipeline", e.ID, e.Type, *e.AgentID)
 		}
@@ -261,8 +258,8 @@ func pipelinesEnded(w *world, agents []daemon.Agent, events []event.Event) {
 				w.fail("step %d of pipeline %d was %v, but the log has %v", i+1, p.ID, went, got)
 			}
 		}
-		for i := range agents {
-			if a := &agents[i]; a.PipelineID != nil && *a.PipelineID == p.ID && a.Active() && a.StopStage != daemon.StopFailed && p.Status != daemon.PipelineRunning {
+		for a := range each(agents) {
+			if a.PipelineID != nil && *a.PipelineID == p.ID && a.Active() && a.StopStage != daemon.StopFailed && p.Status != daemon.PipelineRunning {
 				w.fail("agent %d is %s, but its pipeline %d is %s", a.ID, a.State, p.ID, p.Status)
 			}
 		}

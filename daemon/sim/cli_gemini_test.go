@@ -16,16 +16,10 @@ import (
 var geminiCLI = &cli{
 	rt: gemini.Runtime, plain: true, box: true, ends: 3, quick: true,
 	arguments: func(a *agent, argv []string) {
-		for i := 1; i < len(argv); i++ {
-			switch prompt, is := strings.CutPrefix(argv[i], "--prompt-interactive="); {
-			case is:
+		takes(a, argv, "--session-id", "--resume", "-m")
+		for _, arg := range argv {
+			if prompt, is := strings.CutPrefix(arg, "--prompt-interactive="); is {
 				a.prompt = prompt
-			case argv[i] == "--session-id":
-				a.session = argv[i+1]
-			case argv[i] == "--resume":
-				a.session, a.resumed = argv[i+1], true
-			case argv[i] == "-m":
-				a.model = argv[i+1]
 			}
 		}
 		readGeminiHome(a)

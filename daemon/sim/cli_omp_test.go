@@ -20,18 +20,9 @@ var ompCLI = &cli{
 	rt: mustRuntime("omp"), plain: true,
 	arguments: func(a *agent, argv []string) {
 		a.session = uuid(a.rng)
-		for i := 1; i+1 < len(argv); i += 2 {
-			switch argv[i] {
-			case "--extension":
-				a.inbox = filepath.Join(filepath.Dir(argv[i+1]), "inbox")
-			case "--append-system-prompt":
-				a.skilled = strings.TrimSpace(mustRead(argv[i+1])) != ""
-			case "--model":
-				a.model = argv[i+1]
-			case "-r":
-				a.session, a.resumed = argv[i+1], true
-			}
-		}
+		given := takes(a, argv, "", "-r", "--model")
+		a.inbox = filepath.Join(filepath.Dir(given("--extension")), "inbox")
+		a.skilled = strings.TrimSpace(mustRead(given("--append-system-prompt"))) != ""
 	},
 	show: func(a *agent) (string, string) {
 		switch d := a.dialog; {
@@ -176,6 +167,5 @@ func takeFile(a *agent, path string) {
 
 // mustRuntime returns the runtime of that name.
 func mustRuntime(name string) *runtimes.Runtime {
-	rt := must(catalog.For(name))
-	return rt
+	return must(catalog.For(name))
 }

@@ -22,11 +22,7 @@ var opencodeCLI = &cli{
 	rt: mustRuntime("opencode"), plain: true,
 	arguments: func(a *agent, argv []string) {
 		a.session = "none" // its server makes one
-		for i := 1; i < len(argv); i++ {
-			if argv[i] == "-s" {
-				a.session, a.resumed = argv[i+1], true
-			}
-		}
+		takes(a, argv, "", "-s", "")
 		a.skilled = true // by a file that its settings name
 		a.mood.trust, a.mood.compacts = false, 0
 		a.changed = make(chan struct{})
@@ -54,8 +50,8 @@ var opencodeCLI = &cli{
 			return nil
 		}
 		s := stored(a)
-		for i := range s.messages {
-			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) && !slices.Contains(s.read, m.Info.ID) {
+		for m := range each(s.messages) {
+			if m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) && !slices.Contains(s.read, m.Info.ID) {
 				readDropped(a)
 				keep(a, "assistant", m.Info.ID)
 				return nil
@@ -135,8 +131,8 @@ func dropQueue(a *agent) {
 // readDropped gives the model the prompts that were dropped: it reads them with the prompt that its session takes next.
 func readDropped(a *agent) {
 	s := stored(a)
-	for i := range s.messages {
-		if m := &s.messages[i]; slices.Contains(s.dropped, m.Info.ID) {
+	for m := range each(s.messages) {
+		if slices.Contains(s.dropped, m.Info.ID) {
 			a.given = append(a.given, m.Parts[0].Text)
 		}
 	}
@@ -150,12 +146,9 @@ func (w *world) checkPassedOn(a *agent, h *daemon.Handoff) {
 	if a.cli != opencodeCLI || s == nil || len(s.dropped) == 0 {
 		return
 	}
-	rec, err := w.lent.Record(context.Background(), h.ID)
-	if err != nil {
-		w.fail("%v", err)
-	}
-	for i := range s.messages {
-		m := &s.messages[i]
+	rec, err := w.lent.Record(ctx(), h.ID)
+	w.ok(err)
+	for m := range each(s.messages) {
 		text := m.Parts
 		if !slices.Contains(s.dropped, m.Info.ID) || strings.Contains(text[0].Text, "] understudy:") {
 			continue
@@ -221,11 +214,11 @@ var _ engine.Control = (*control)(nil)
 var errNoServer = errors.New("connection refused: simulated")
 
 // at carries out a request to the server of the agent.
-func at[T any](c *control, ctx context.Context, k kind, what string, do func(a *agent) (T, error)) (T, error) {
-	return carry(c.g, ctx, k, fmt.Sprintf("%s agent %d", what, c.link.AgentID), func() (out T, err error) {
+func (c *control) at(ctx context.Context, k kind, what string, do func(a *agent) error) error {
+	return does(c.g, ctx, k, fmt.Sprintf("%s agent %d", what, c.link.AgentID), func() error {
 		a := c.g.w.process(c.link.AgentID)
 		if a == nil || a.h != c.g.h || !a.ready || a.cli != opencodeCLI {
-			return out, errNoServer
+			return errNoServer
 		}
 		return do(a)
 	})
@@ -255,14 +248,15 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 	asked := map[string]time.Time{}
 	for {
 		var changed, ended <-chan struct{}
-		sight, err := at(c, ctx, looking, "GET session", func(a *agent) (opencode.Sight, error) {
-			changed, ended = a.changed, a.ended
-			return c.sight(a)
-		})
-		if err != nil {
+		var sight opencode.Sight
+		if err := c.at(ctx, looking, "GET session", func(a *agent) error {
+			changed, ended, sight = a.changed, a.ended, c.sight(a)
+			return nil
+		}); err != nil {
 			return err
 		}
 		if earlier == nil {
+			var err error
 			if earlier, err = c.link.Earlier(sight.PromptsBefore(c.link.Began)); err != nil {
 				return err
 			}
@@ -275,8 +269,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 			idle = now
 		}
 		sight.IdleSince = idle
-		for i := range sight.Asked {
-			q := &sight.Asked[i]
+		for q := range each(sight.Asked) {
 			if asked[q.ID].IsZero() {
 				asked[q.ID] = now
 			}
@@ -317,7 +310,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 }
 
 // sight returns what the server tells of the agent's session. It makes the session if there is none.
-func (c *control) sight(a *agent) (opencode.Sight, error) {
+func (c *control) sight(a *agent) opencode.Sight {
 	title := opencode.Title(c.link.Name, c.link.AgentID, c.link.Server.Password[:8])
 	if c.link.Session != "" {
 		a.session = c.link.Session
@@ -349,25 +342,22 @@ func (c *control) sight(a *agent) (opencode.Sight, error) {
 	if a.dialog != nil && !a.dialog.exit {
 		s.Asked = []opencode.Asked{{ID: fmt.Sprint("per_", a.dialogs), What: "permission for bash"}}
 	}
-	return s, nil
+	return s
 }
 
 // Send implements [daemon.Control].
 func (c *control) Send(ctx context.Context, text string, since time.Time) error {
-	_, err := at(c, ctx, typing, fmt.Sprintf("POST prompt %.60q to", text), func(a *agent) (struct{}, error) {
-		s, err := c.sight(a)
-		if err != nil || s.Awaits(text, since, a.h.now()) {
-			return struct{}{}, err
+	return c.at(ctx, typing, fmt.Sprintf("POST prompt %.60q to", text), func(a *agent) error {
+		if s := c.sight(a); !s.Awaits(text, since, a.h.now()) {
+			a.accept(text)
 		}
-		a.accept(text)
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // Ask implements [daemon.Control].
 func (c *control) Ask(ctx context.Context, _ string) ([]string, error) {
-	if _, err := at(c, ctx, typing, "POST fork of", func(*agent) (struct{}, error) { return struct{}{}, nil }); err != nil {
+	if err := c.at(ctx, typing, "POST fork of", func(*agent) error { return nil }); err != nil {
 		return nil, err
 	}
 	text, failure, err := c.g.forked(ctx, c.link.Session)
@@ -379,24 +369,22 @@ func (c *control) Ask(ctx context.Context, _ string) ([]string, error) {
 
 // Interrupt implements [daemon.Control].
 func (c *control) Interrupt(ctx context.Context) error {
-	_, err := at(c, ctx, typing, "POST abort to", func(a *agent) (struct{}, error) {
+	return c.at(ctx, typing, "POST abort to", func(a *agent) error {
 		if a.stop != nil {
 			a.stop(errInterrupted)
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // Exit implements [daemon.Control].
 func (c *control) Exit(ctx context.Context, rest *runtimes.Rest) error {
-	_, err := at(c, ctx, typing, "POST app.exit to", func(a *agent) (struct{}, error) {
-		if s, err := c.sight(a); err != nil || rest != nil && s.GivenWork(rest) {
-			return struct{}{}, errors.Join(err, daemon.ErrGivenWork)
+	return c.at(ctx, typing, "POST app.exit to", func(a *agent) error {
+		if s := c.sight(a); rest != nil && s.GivenWork(rest) {
+			return daemon.ErrGivenWork
 		}
 		beforeExit(a.w, a)
 		go a.exit()
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }

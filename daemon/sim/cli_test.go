@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/runtimes/codex"
 	"github.com/understudyd/understudy/hooks"
@@ -68,33 +71,31 @@ var cliNames = []string{"claude", "codex", "omp", "opencode", "gemini", linesNam
 // clis are the CLIs by the name of their program.
 var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI, "opencode": opencodeCLI, "gemini": geminiCLI, linesName: linesCLI}
 
+// takes takes over the session, the session that is opened again and the model that a command line names by these flags, and the prompt behind
+// "--". given returns the value of any other flag; "": there is none.
+func takes(a *agent, argv []string, session, opened, model string) (given func(flag string) string) {
+	if i := slices.Index(argv, "--"); i >= 0 {
+		argv, a.prompt = argv[:i], strings.Join(argv[i+1:], " ")
+	}
+	given = func(flag string) string {
+		if i := slices.Index(argv, flag); i >= 0 {
+			return argv[i+1]
+		}
+		return ""
+	}
+	a.resumed = given(opened) != ""
+	a.session, a.model = cmp.Or(given(opened), given(session), a.session), cmp.Or(given(model), a.model)
+	return given
+}
+
 // claudeCLI is Claude Code.
 var claudeCLI = &cli{
 	rt: claude.Runtime,
 	arguments: func(a *agent, argv []string) {
-		for i := 1; i < len(argv); i++ {
-			value := func() string { i++; return argv[i] }
-			switch argv[i] {
-			case "--session-id":
-				a.session = value()
-			case "--resume":
-				a.session, a.resumed = value(), true
-			case "--name":
-				a.name = value()
-			case "--append-system-prompt-file":
-				a.skill = mustRead(value())
-				a.skilled = strings.TrimSpace(a.skill) != ""
-			case "--model":
-				a.model = value()
-			case "--permission-mode":
-				a.mode = hookMode(value())
-			case "--settings":
-				value()
-			case "--":
-				a.prompt = strings.Join(argv[i+1:], " ")
-				i = len(argv)
-			}
-		}
+		given := takes(a, argv, "--session-id", "--resume", "--model")
+		a.name, a.mode = given("--name"), hookMode(cmp.Or(given("--permission-mode"), a.mode))
+		a.skill = mustRead(given("--append-system-prompt-file"))
+		a.skilled = strings.TrimSpace(a.skill) != ""
 	},
 	show: func(a *agent) (string, string) {
 		a.frame.Edit(a.composer)
@@ -176,22 +177,8 @@ var codexCLI = &cli{
 	rt: codex.Runtime, plain: true, late: true,
 	arguments: func(a *agent, argv []string) {
 		a.session = uuid(a.rng)
-		for i := 1; i < len(argv); i++ {
-			switch argv[i] {
-			case "-c":
-				i++
-				a.skilled = a.skilled || strings.HasPrefix(argv[i], "developer_instructions=")
-			case "-m":
-				i++
-				a.model = argv[i]
-			case "resume":
-				i++
-				a.session, a.resumed = argv[i], true
-			case "--":
-				a.prompt = strings.Join(argv[i+1:], " ")
-				i = len(argv)
-			}
-		}
+		takes(a, argv, "", "resume", "-m")
+		a.skilled = slices.ContainsFunc(argv, func(arg string) bool { return strings.HasPrefix(arg, "developer_instructions=") })
 	},
 	show: showCodex,
 	hook: func(a *agent, event string, more actor.Fields) (string, actor.Fields) {
@@ -322,8 +309,7 @@ func (a *agent) stamp() string { return a.h.now().UTC().Format(stampLayout) }
 
 // mustJSON returns a value as JSON.
 func mustJSON(v any) []byte {
-	b := must(json.Marshal(v))
-	return b
+	return must(json.Marshal(v))
 }
 
 // drawRuntime draws the runtime of an agent.
@@ -333,4 +319,66 @@ func (w *world) drawRuntime() string {
 		return names[0]
 	}
 	return names[w.clis.IntN(len(names))]
+}
+
+// linesName is the name of a runtime that is known by its configuration only: a program that reads lines.
+const linesName = "lines"
+
+// linesRuntime is the runtime of linesCLI.
+var linesRuntime = mustGeneric(linesName, catalog.Generic{Command: []string{linesName}, Ready: `^> `, Exit: "/bye"})
+
+func mustGeneric(name string, g catalog.Generic) *runtimes.Runtime {
+	return must(catalog.NewGeneric(name, g))
+}
+
+// linesCLI is a program that nobody knows: it has a screen, and neither hooks nor a transcript. It shows what is typed, and
+// takes a line for a prompt. While a turn runs, its screen changes now and then. It keeps what the generic runtime takes for
+// granted: an Enter is not lost, and nothing but the screen has to be noticed.
+var linesCLI = &cli{
+	rt: linesRuntime, plain: true, late: true,
+	arguments: func(a *agent, _ []string) {
+		a.session = "none"
+		a.mood.swallow, a.mood.limits, a.mood.compacts = 0, 0, 0
+	},
+	show: func(a *agent) (string, string) {
+		rows := a.printed[max(0, len(a.printed)-12):]
+		switch d := a.dialog; {
+		case d != nil:
+			rows = append(rows[:len(rows):len(rows)], d.Title+" "+d.Detail, d.Question+" [y/N]")
+		case !a.frame.Visible:
+			return "", ""
+		case a.frame.Working != "":
+			rows = append(rows[:len(rows):len(rows)], fmt.Sprintf("thinking %d", a.ticks), a.composer.Text)
+		default:
+			rows = append(rows[:len(rows):len(rows)], "> "+a.composer.Text)
+		}
+		return strings.Join(rows, "\n"), ""
+	},
+	hook: func(*agent, string, actor.Fields) (string, actor.Fields) { return "", nil },
+	message: func(a *agent, role, text string) []actor.Fields {
+		a.skilled = a.skilled || role == "user" && strings.Contains(text, "from now on you play the persona")
+		a.printed = append(a.printed, role+": "+text)
+		return nil
+	},
+	read: func(*agent, string) []actor.Fields { return nil },
+	end: func(a *agent, how turnEnd, failure string) []actor.Fields {
+		switch how {
+		case turnInterrupted:
+			a.printed = append(a.printed, "interrupted")
+		case turnFailed:
+			a.printed = append(a.printed, failure)
+		}
+		return nil
+	},
+	transcript: func(*agent) string { return "" },
+	live: func(a *agent) {
+		go func() {
+			for !a.dead {
+				a.do("shows that it works", 2*time.Second, 4*time.Second)
+				if a.ticks++; a.frame.Working != "" {
+					a.draw()
+				}
+			}
+		}()
+	},
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -38,9 +41,9 @@ func (d *dialog) give(choice int) {
 // ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
 func ask(a *agent, what, status string, d dialog) int { return askIn(a, what, status, newDialog(d)) }
 
-// await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
-func await(a *agent, what, status string, d dialog) int {
-	return stand(a, what, status, newDialog(d))
+// asksFeedback opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
+func asksFeedback(a *agent, what, detail string) int {
+	return stand(a, what, "waiting", newDialog(dialog{Dialog: actor.Dialog{Title: "Feedback", Detail: detail, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}}))
 }
 
 func newDialog(d dialog) *dialog {
@@ -127,7 +130,7 @@ func keyInDialog(a *agent, key tmux.Key) {
 // chosenAtASeat reports whether an Enter of a daemon takes what the operator has chosen elsewhere: it is the dialog that they were shown, the
 // row says which choice, the daemon presses its keys now, and it has not done so before.
 func chosenAtASeat(a *agent, d *dialog) bool {
-	row, err := a.w.lent.Agent(context.Background(), a.id)
+	row, err := a.w.lent.Agent(ctx(), a.id)
 	in := row.DialogAnswer
 	if err != nil || in == nil || in.State != daemon.DialogPressing || in.Choice != d.Selected+1 || in.Label != d.Choices[d.Selected] || a.seats[in.Nth] {
 		return false
@@ -188,8 +191,7 @@ func (g *daemonRun) dialogOf(ctx context.Context, a *agent) (sight.Dialog, error
 
 // checkDialogAnswers: what a row says of an answer is what has become of the keys. Nothing is left open.
 func (w *world) checkDialogAnswers(agents []daemon.Agent, over bool) {
-	for i := range agents {
-		row := &agents[i]
+	for row := range each(agents) {
 		in := row.DialogAnswer
 		a := w.process(row.ID)
 		switch {
@@ -200,6 +202,139 @@ func (w *world) checkDialogAnswers(agents []daemon.Agent, over bool) {
 			w.fail("agent %d: answer %d is not_pressed (%s), but Enter was pressed for it", row.ID, in.Nth, in.Note)
 		case over && in.Open():
 			w.fail("agent %d: answer %d is still %s", row.ID, in.Nth, in.State)
+		}
+	}
+}
+
+// The agents whose CLI shows the dialog of a permission while its hook runs. The daemon holds the hook. People answer in the
+// pane or from their seat, at any time, and daemons are killed meanwhile.
+
+// deniedByHook is the choice for which the hook of a dialog has decided: the call is refused, and the turn goes on.
+const deniedByHook = 2
+
+// heldFor is how long a hook's process waits at most, as its timeout in the CLI's settings says.
+const heldFor = time.Hour
+
+// askHeld asks for permission as a CLI does that shows its dialog beside the hook. It returns what was chosen.
+func (a *agent) askHeld(command string, sub bool) int {
+	d := allowsBash(command, sub)
+	a.asked[command] = d
+	go a.remind(d)
+	fields := a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false)
+	if sub {
+		fields["agent_id"], fields["agent_type"] = "a00000001", "general-purpose"
+	}
+	go func() {
+		answer := a.hook(hooks.PermissionRequest, fields)
+		if answer.permits == "" {
+			return
+		}
+		a.w.plan.count("permission from the seat")
+		d.give(map[string]int{"allow": 0, "deny": deniedByHook}[answer.permits])
+	}()
+	return askIn(a, "permission", "waiting", d)
+}
+
+// hold runs do as a request whose answer the daemon may hold. answered is false if the daemon ended or took too long; was
+// says that it held the request.
+func (g *daemonRun) hold(name string, within time.Duration, do func(ctx context.Context, d *house.House, held func(int64)) error) (answered, was bool, err error) {
+	joined := make(chan int64, 2)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		answered, err = g.call(name, heldFor, func(asked context.Context, d *house.House) error {
+			return do(asked, d, func(id int64) { joined <- id })
+		})
+	}()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return answered, len(joined) > 0, err
+	case <-joined:
+	case <-timer.C:
+		return false, false, nil
+	}
+	<-done
+	return answered, true, err
+}
+
+// sendHeld hands an event to the daemon that it may hold, as the hook's command does: when it was held and the daemon goes away, it asks
+// again for 30 seconds. holds is told for what it is held. ok is false if the event must be spooled.
+func (h *host) sendHeld(own *owner, env hooks.Envelope, peer *tmux.Peer, holds func(id int64)) (said json.RawMessage, ok bool, err error) {
+	held := false
+	var lost time.Time
+	for {
+		if g := h.daemon; g != nil && g.listening {
+			answered, was, err := g.hold(own.name, hooks.AnswerTimeout(env.Event), func(ctx context.Context, d *house.House, joined func(int64)) (err error) {
+				said, err = d.Daemon.HookHeld(ctx, env, peer, func(id int64) {
+					holds(id)
+					joined(id)
+				})
+				return err
+			})
+			if was {
+				held, lost = true, time.Time{}
+			}
+			if answered && err == nil || !held {
+				return said, answered, err
+			}
+		} else if !held {
+			return nil, false, nil
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+		}
+		if time.Since(lost) > 30*time.Second {
+			return nil, true, nil // the daemon has the event
+		}
+		h.w.park(&call{own: own, what: "asks again", slow: func() time.Duration { return 200 * time.Millisecond }})
+	}
+}
+
+// answerPermission answers what an agent asks, from a seat at any host, and now and then in its pane as well. It reports whether there was
+// something to answer.
+func (p *person) answerPermission(a *agent) bool {
+	if p.w.rng.IntN(4) == 0 {
+		a.person("", tmux.Enter)
+		p.wait("answers at its seat, too", 0, 300*time.Millisecond)
+	}
+	list, err := p.w.lent.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].State != daemon.PermissionOpen {
+		return false
+	}
+	asked := list[0]
+	in := permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name}
+	switch p.w.rng.IntN(4) {
+	case 0:
+		in.Verdict, in.Sentence = daemon.Deny, "not now"
+	case 1:
+		in.Verdict = daemon.AllowAgent
+	}
+	h := p.anyHost()
+	if h.daemon == nil || !h.daemon.listening {
+		return false
+	}
+	answered, err := h.daemon.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {
+		return errorOf(d.Permissions.Answer(ctx, asked.ID, in))
+	})
+	p.w.trace.note(p.name, "answers permission %d with %s: %t, %v", asked.ID, in.Verdict, answered, err)
+	return true
+}
+
+// openPermissions returns the permissions that have not ended.
+func (w *world) openPermissions() []daemon.Permission {
+	return must(w.lent.Permissions(ctx(), daemon.PermissionFilter{Open: true, Limit: 100_000}))
+}
+
+// checkPermissions: each answer that a hook got is the one in its row.
+func (w *world) checkPermissions() {
+	list := must(w.lent.Permissions(ctx(), daemon.PermissionFilter{Limit: 100_000}))
+	for p := range each(list) {
+		got := w.permitted[p.ID]
+		want := map[daemon.PermissionVerdict]string{daemon.Allow: "allow", daemon.AllowAgent: "allow", daemon.Deny: "deny"}[p.Verdict]
+		if got != "" && (got != want || p.State != daemon.PermissionGiven) {
+			w.fail("the hook of permission %d was told %s, but its row is %s %s", p.ID, got, p.State, p.Verdict)
 		}
 	}
 }

@@ -354,15 +354,19 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 	if g == nil || !g.listening {
 		return spool("no daemon listens")
 	}
-	if env.Holds {
-		return h.sendPermission(own, p, env, spool)
-	}
 	var said json.RawMessage
-	within := hooks.AnswerTimeout(env.Event)
-	answered, err := g.call(own.name, within, func(ctx context.Context, d *house.House) (err error) {
-		said, err = d.Daemon.Hook(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()})
-		return err
-	})
+	var permission int64
+	var answered bool
+	var err error
+	peer := &tmux.Peer{Process: p, UID: os.Geteuid()}
+	if env.Holds {
+		said, answered, err = h.sendHeld(own, env, peer, func(id int64) { permission = id })
+	} else {
+		answered, err = g.call(own.name, hooks.AnswerTimeout(env.Event), func(ctx context.Context, d *house.House) (err error) {
+			said, err = d.Daemon.Hook(ctx, env, peer)
+			return err
+		})
+	}
 	var told *daemon.Error
 	switch {
 	case !answered:
@@ -373,10 +377,14 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 	case err != nil:
 		return spool(err.Error())
 	}
-	if len(said) > 0 {
-		var out struct{ Decision, Reason string }
-		if err := json.Unmarshal(said, &out); err == nil {
-			answer = hookAnswer{block: out.Decision == "block", reason: out.Reason}
+	var out struct {
+		Decision, Reason   string
+		HookSpecificOutput struct{ Decision struct{ Behavior string } }
+	}
+	if len(said) > 0 && json.Unmarshal(said, &out) == nil {
+		answer = hookAnswer{permits: out.HookSpecificOutput.Decision.Behavior, block: out.Decision == "block", reason: out.Reason}
+		if permission != 0 {
+			h.w.permitted[permission] = answer.permits
 		}
 	}
 	h.w.park(&call{own: own, what: "returns"})

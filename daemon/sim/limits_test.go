@@ -73,12 +73,19 @@ func limit(a *agent) *limitHit {
 		return nil
 	}
 	lasts := between(a.rng, 20*time.Second, 3*time.Minute)
-	text, lasts := a.cli.limited(a, lasts)
-	l := &limitHit{over: time.Now().Add(lasts), text: text}
-	a.limits = append(a.limits, l)
+	l := hits(a, lasts)
+	lasts = time.Until(l.over)
 	if a.cli.rt.Can.Continues && a.rng.IntN(2) == 0 {
 		go resume(a, l, lasts+80*time.Second)
 	}
+	return l
+}
+
+// hits has the account of an agent reach a usage limit of about that long.
+func hits(a *agent, lasts time.Duration) *limitHit {
+	text, lasts := a.cli.limited(a, lasts)
+	l := &limitHit{over: time.Now().Add(lasts), text: text}
+	a.limits = append(a.limits, l)
 	return l
 }
 
@@ -140,15 +147,15 @@ func (w *world) checkAsked(c *daemon.Change) {
 
 // checkLimits: an agent is handed over because of a limit, and prompted to go on, at most as often as it was limited.
 func (w *world) checkLimits(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
-	for i := range agents {
-		id, times, over := agents[i].ID, 0, 0
-		for k := range events {
-			if e := &events[k]; e.Type == event.AgentLimited && e.AgentID != nil && *e.AgentID == id {
+	for a := range each(agents) {
+		id, times, over := a.ID, 0, 0
+		for e := range each(events) {
+			if e.Type == event.AgentLimited && e.AgentID != nil && *e.AgentID == id {
 				times++
 			}
 		}
-		for k := range handoffs {
-			if h := &handoffs[k]; h.AgentID == id && h.Reason == daemon.ReasonLimit {
+		for h := range each(handoffs) {
+			if h.AgentID == id && h.Reason == daemon.ReasonLimit {
 				over++
 			}
 		}
@@ -175,9 +182,8 @@ func (w *world) waitsForLimit(a *daemon.Agent) bool {
 
 // goOns counts the prompts to go on that were queued for an agent.
 func (w *world) goOns(id int64) (n int) {
-	list := must(w.lent.Deliveries(context.Background(), id, 0, 500))
-	for i := range list {
-		if list[i].Kind == daemon.KindGoOn {
+	for d := range each(deliveries(w, id)) {
+		if d.Kind == daemon.KindGoOn {
 			n++
 		}
 	}

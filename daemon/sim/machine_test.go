@@ -36,13 +36,12 @@ func (p processes) Wait(ctx context.Context, q tmux.Process) error {
 }
 
 func (p processes) Signal(q tmux.Process, sig syscall.Signal) error {
-	_, err := carry(p.g, context.Background(), typing, fmt.Sprintf("Signal %d %s", q.PID, sig), func() (struct{}, error) {
+	return does(p.g, context.Background(), typing, fmt.Sprintf("Signal %d %s", q.PID, sig), func() error {
 		if p.table().Lives(q) {
 			beforeKill(p.g.w, p.g, q.PID, sig.String())
 		}
-		return struct{}{}, p.table().Signal(q, sig)
+		return p.table().Signal(q, sig)
 	})
-	return err
 }
 
 func (processes) Boot() string                            { return boot }
@@ -123,8 +122,7 @@ func change(c *console, ctx context.Context, what string, do func() error) error
 	if c.g.w.sent != nil {
 		c.g.w.sent(what, do)
 	}
-	_, err := carry(c.g, ctx, typing, what, func() (struct{}, error) { return struct{}{}, do() })
-	return err
+	return does(c.g, ctx, typing, what, do)
 }
 
 func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {

@@ -24,11 +24,14 @@ func (a *agent) moves() {
 	if a.dir == a.begun {
 		dir = filepath.Join(a.h.cwd, fmt.Sprintf("tree-%d", a.rng.IntN(3)))
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		a.w.fail("%v", err)
-	}
-	a.moveTo(dir)
+	worksIn(a, dir)
 	a.register("busy")
+}
+
+// worksIn makes a directory, and takes the session there.
+func worksIn(a *agent, dir string) {
+	a.w.ok(os.MkdirAll(dir, 0o700))
+	a.moveTo(dir)
 	a.worked = dir
 }
 
@@ -91,8 +94,7 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 	for i := range agents {
 		byID[agents[i].ID] = &agents[i]
 	}
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if a.Runtime == claudeCLI.rt.Name && a.SessionID != nil && a.RegisteredAt != nil {
 			of := part{a.ID, *a.SessionID}
 			dir := told[of]
@@ -136,13 +138,9 @@ func (w *world) registered(a *daemon.Agent) bool {
 // TestMoveThatOnlyTheRegistryTold: the hooks tell that a session has moved, the registry alone that it went back, and nothing that it moved once
 // more before it died. The row is where the registry told, as the check of every run has it.
 func TestMoveThatOnlyTheRegistryTold(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		for _, to := range []string{"tree-0", ".", "tree-1"} {
-			a.worked = filepath.Join(h.cwd, to)
-			_ = os.MkdirAll(a.worked, 0o700)
-			a.moveTo(a.worked)
+			worksIn(a, filepath.Join(h.cwd, to))
 			switch to {
 			case "tree-0":
 				p.promptOnce(a)
@@ -155,38 +153,33 @@ func TestMoveThatOnlyTheRegistryTold(t *testing.T) {
 		a.end("for no reason", 1)
 		p.poll("its end", func() bool { row := p.row(a); return !row.Active() })
 		equal(t, "the agent is in", p.row(a).Cwd, h.cwd)
-	})
+	}))
 }
 
 // TestExitOfASessionThatMoved: an agent takes a prompt off its queue after it has written the document of a handoff. The prompt's hook came
 // before the instruction, so the transcript alone shows that this was work. Then a person moves the session, and the transcript with it. The
 // handoff goes on waiting for a person. Every run checks that no agent is ended with work that no document mentions.
 func TestExitOfASessionThatMoved(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(_ *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 10 * time.Second
 		a.person("some work", tmux.Enter)
-		p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+		awaitTurn(p, a)
 		a.person("one more thing", tmux.Enter)
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		p.requestHandoff(h, a, "")
 		p.awaitQuestion(a, 5*time.Minute)
-		a.worked = filepath.Join(h.cwd, "tree-0")
-		_ = os.MkdirAll(a.worked, 0o700)
-		a.moveTo(a.worked)
+		worksIn(a, filepath.Join(h.cwd, "tree-0"))
 		p.wait("reads", 3*time.Second, 3*time.Second)
 		a.register("idle") // later than the CLI
 		p.wait("reads on", 5*time.Second, 5*time.Second)
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestExitBehindAnOutage: a person clears an agent's session and gives it work, while the database is away. The daemon is slow to apply the
 // hooks that tell of it. No handoff ends the agent before that. Every run checks that no agent is ended with such work.
 func TestExitBehindAnOutage(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(_ *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = 0
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, "→ recorded") }, func() {
 			p.w.plan.away[h] = time.Now().Add(30 * time.Second)
@@ -197,7 +190,6 @@ func TestExitBehindAnOutage(t *testing.T) {
 		})
 		p.requestHandoff(h, a, "")
 		p.w.delayEach(5*time.Second, func(c *call) bool { return c.who == "spool" })
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
-	})
+		endsAfterAQuestion(p, a)
+	}))
 }

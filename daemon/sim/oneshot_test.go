@@ -16,8 +16,8 @@ import (
 func (w *world) told(prompt string) string {
 	agents, handoffs := w.rows()
 	for i := range handoffs {
-		for k := range agents {
-			if a := &agents[k]; a.ID == handoffs[i].AgentID && a.SessionID != nil && strings.HasPrefix(prompt, "["+handoffs[i].Ref+"]") {
+		for a := range each(agents) {
+			if a.ID == handoffs[i].AgentID && a.SessionID != nil && strings.HasPrefix(prompt, "["+handoffs[i].Ref+"]") {
 				return *a.SessionID
 			}
 		}

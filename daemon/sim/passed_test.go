@@ -16,7 +16,7 @@ import (
 // openDeliveries returns the open deliveries of an agent, without messages that wait for somebody to retry its failed handoff, or to
 // resume it because it died.
 func openDeliveries(w *world, a *daemon.Agent) ([]daemon.Delivery, error) {
-	open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
+	open, err := w.lent.OpenDeliveries(ctx(), a.ID)
 	if a.Active() || !slices.ContainsFunc(open, isMessage) {
 		return open, err
 	}
@@ -41,15 +41,10 @@ func checkPassed(w *world, h *daemon.Handoff) {
 	if h.Keep || h.DropMessages {
 		return
 	}
-	open, err := w.lent.OpenDeliveries(context.Background(), h.AgentID)
-	a, err2 := w.lent.Agent(context.Background(), h.AgentID)
-	if err != nil || err2 != nil {
-		w.fail("%v, %v", err, err2)
-		return
-	}
-	for i := range open {
-		d := &open[i]
-		if isMessage(*d) && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID) {
+	open, err := w.lent.OpenDeliveries(ctx(), h.AgentID)
+	w.ok(err)
+	for d := range each(open) {
+		if isMessage(*d) && isPassable(w, d) {
 			w.fail("handoff %d is completed, but message %d still waits for agent %d", h.ID, d.ID, h.AgentID)
 		}
 	}
@@ -67,10 +62,9 @@ func checkHeld(w *world, a *agent, d *daemon.Delivery) {
 	taken, sent := 1, map[int64]bool{}
 	for _, b := range w.agents {
 		taken += w.takes[takeKey(b.id, token(d))]
-		list := must(w.lent.Deliveries(context.Background(), b.id, 0, 500))
-		for i := range list {
-			if list[i].State != daemon.DeliveryQueued && token(&list[i]) == token(d) {
-				sent[list[i].ID] = true
+		for other := range each(deliveries(w, b.id)) {
+			if other.State != daemon.DeliveryQueued && token(other) == token(d) {
+				sent[other.ID] = true
 			}
 		}
 	}
@@ -98,7 +92,7 @@ func checkAgain(w *world, d, was *daemon.Delivery) {
 
 // sentTwice reports whether the text of a delivery was sent to its agent by another delivery as well.
 func sentTwice(w *world, agentID int64, d *daemon.Delivery) bool {
-	list := must(w.lent.Deliveries(context.Background(), agentID, 0, 500))
+	list := deliveries(w, agentID)
 	return slices.ContainsFunc(list, func(b daemon.Delivery) bool { return b.ID != d.ID && token(&b) == token(d) })
 }
 
@@ -108,8 +102,7 @@ func checkEarly(w *world, d *daemon.Delivery) {
 		return
 	}
 	handoffs := w.handoffs()
-	for i := range handoffs {
-		h := &handoffs[i]
+	for h := range each(handoffs) {
 		switch {
 		case d.PassedFrom == nil || !slices.Contains(h.SuccessorIDs(), d.AgentID):
 		case h.Phase != daemon.Completed:
@@ -125,19 +118,17 @@ func checkEarly(w *world, d *daemon.Delivery) {
 
 // isPassable reports whether a message is not the prompt of a step.
 func isPassable(w *world, d *daemon.Delivery) bool {
-	a, err := w.lent.Agent(context.Background(), d.AgentID)
+	a, err := w.lent.Agent(ctx(), d.AgentID)
 	return err == nil && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID)
 }
 
 // checkDropped: a message was dropped because of a handoff only if that was asked for, and each message that was not given to an
 // agent is an alert, except those that the operator had dropped or cancelled.
 func checkDropped(w *world, agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
-	for i := range agents {
-		a := &agents[i]
-		list := must(w.lent.Deliveries(context.Background(), a.ID, 0, 500))
+	for a := range each(agents) {
+		list := deliveries(w, a.ID)
 		asked := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.ID && h.DropMessages })
-		for j := range list {
-			d := &list[j]
+		for d := range each(list) {
 			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.EvidenceCode == daemon.EvidenceRecorded && !asked && isPassable(w, d) {
 				w.fail("message %d was dropped at the record of a handoff of agent %d", d.ID, a.ID)
 			}

@@ -109,24 +109,20 @@ func (p *person) anyHost() *host { return p.w.hosts[p.w.rng.IntN(len(p.w.hosts))
 func (p *person) operate(h *host, persona string) {
 	w := p.w
 	var id int64
-	in := agents.NewAgent{Persona: persona, Cwd: h.cwd, Runtime: w.drawRuntime()}
+	in := agents.NewAgent{Persona: persona, Runtime: w.drawRuntime()}
 	if w.rng.IntN(2) == 0 {
 		in.Prompt = p.newText()
 	}
 	p.wait("begins", 0, time.Second)
 	for id == 0 {
-		err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-			a, err := d.Daemon.CreateAgent(ctx, in)
-			id = a.ID
-			return err
-		})
-		if err != nil {
+		var err error
+		if id, err = startWith(p, h, in); err != nil {
 			return
 		}
 	}
 	for range 1 + w.rng.IntN(3) {
 		p.await("its registration", 2*time.Minute, func() bool {
-			a, err := w.lent.Agent(context.Background(), id)
+			a, err := w.lent.Agent(ctx(), id)
 			return err != nil || a.RegisteredAt != nil || !a.Active()
 		})
 		for range w.rng.IntN(3) {
@@ -165,9 +161,7 @@ func (p *person) await(what string, within time.Duration, so func() bool) bool {
 
 func (p *person) send(id int64) {
 	text := p.newText()
-	_ = p.ask(p.anyHost(), "send "+text, func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.SendMessage(ctx, id, text, false))
-	})
+	_, _ = say(p, p.anyHost(), id, text, false)
 }
 
 // handOver requests a handoff, waits for its end and returns the successor, 0 for none.
@@ -182,12 +176,12 @@ func (p *person) handOver(id int64) int64 {
 	if inPlace := w.rng.IntN(2) == 0; !in.Keep && len(in.Heirs) < 2 {
 		in.InPlace = &inPlace
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.RequestHandoff(ctx, id, in)) }) != nil && !p.hasHandoff(id) {
+	if handOff(p, p.anyHost(), id, in) != nil && !p.hasHandoff(id) {
 		return 0
 	}
 	if w.plan.on["operator acts"] && w.rng.IntN(3) == 0 {
 		p.wait("changes its mind", 0, 20*time.Second)
-		_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, id, 0)) })
+		_ = cancel(p, p.anyHost(), id)
 	}
 	p.writeMeanwhile(id)
 	var next int64
@@ -207,8 +201,7 @@ func (p *person) handOver(id int64) int64 {
 }
 
 func (p *person) handoffs(id int64) []daemon.Handoff {
-	list := must(p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
-	return list
+	return must(p.w.lent.Handoffs(ctx(), daemon.HandoffFilter{AgentID: id, Limit: 100}))
 }
 
 func (p *person) hasHandoff(id int64) bool { return len(p.handoffs(id)) > 0 }
@@ -311,18 +304,15 @@ func (p *person) caretake() {
 		p.wait("looks after things", 5*time.Second, 15*time.Second)
 		p.seeToPipelines(pipelines)
 		agents, handoffs := w.rows()
-		for i := range handoffs {
-			h := &handoffs[i]
+		for h := range each(handoffs) {
 			switch {
 			case h.Retryable() && h.Open() && tries[h.ID] < 3:
 				_ = p.retry(h)
 			case h.Open() && h.Phase == daemon.ShuttingDown && (h.Retryable() || !p.faulty() && strings.Contains(h.Note, "understudy agent stop")):
-				_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *house.House) error {
-					return errorOf(d.Daemon.StopAgent(ctx, h.AgentID, tries[h.ID] > 5))
-				})
+				_ = stop(p, p.hostNamed(h.Host), h.AgentID, tries[h.ID] > 5)
 			case h.Retryable() && tries[h.ID] < 2 && w.plan.on["operator acts"]:
 				if w.rng.IntN(3) == 0 {
-					_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.ResumeAgent(ctx, h.AgentID)) })
+					_, _ = resumeAgent(p, p.hostNamed(h.Host), h.AgentID)
 				}
 				_ = p.retry(h)
 			default:
@@ -332,7 +322,7 @@ func (p *person) caretake() {
 		}
 		for i := range agents {
 			if a := &agents[i]; !p.faulty() && a.Active() && a.RegisteredAt == nil && a.Note != "" && a.StopAskedAt == nil {
-				_ = p.ask(p.hostNamed(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.StopAgent(ctx, a.ID, true)) })
+				_ = stop(p, p.hostNamed(a.Host), a.ID, true)
 			}
 			if a := &agents[i]; a.Active() && a.StopStage == daemon.StopFailed {
 				if q := w.process(a.ID); q != nil {

@@ -35,7 +35,7 @@ func (w *world) undecided(a *daemon.Agent) bool {
 
 // firstTurnOver reports whether a turn has ended since a successor took its injection prompt.
 func (w *world) firstTurnOver(a *daemon.Agent) bool {
-	list := must(w.lent.Deliveries(context.Background(), a.ID, 0, 500))
+	list := deliveries(w, a.ID)
 	return a.BackgroundTasks == 0 && slices.ContainsFunc(list, func(d daemon.Delivery) bool {
 		return d.Kind == daemon.KindPrompt && d.HandoffID != nil && d.Verdict != nil && *d.Verdict == daemon.Submitted && a.LastStop > d.AfterHook
 	})
@@ -44,14 +44,12 @@ func (w *world) firstTurnOver(a *daemon.Agent) bool {
 // checkReading: what a row says of a successor's reading is what the agent did, and the log has each once. A successor whose
 // first turn has ended has read its briefing, or the operator was told that it has not.
 func (w *world) checkReading(agents []daemon.Agent, events []event.Event) {
-	for i := range agents {
-		a := &agents[i]
+	for a := range each(agents) {
 		if rt, err := catalog.For(a.Runtime); err != nil || !rt.Can.Reads.Shown() {
 			continue // nothing shows what it has read
 		}
 		told := map[event.Type]int{}
-		for j := range events {
-			e := &events[j]
+		for e := range each(events) {
 			if e.AgentID == nil || *e.AgentID != a.ID || e.Type != event.HandoffRead && e.Type != event.HandoffUnread {
 				continue
 			}

@@ -21,8 +21,7 @@ type gated struct {
 
 func newGated(g *daemonRun, inner *memory.Store) *gated {
 	return &gated{g: g, inner: inner, Store: inner.Gated(func(ctx context.Context, what string) error {
-		_, err := carry(g, ctx, reading, what, func() (struct{}, error) { return struct{}{}, nil })
-		return err
+		return does(g, ctx, reading, what, func() error { return nil })
 	})}
 }
 
@@ -49,6 +48,12 @@ func carry[T any](g *daemonRun, ctx context.Context, k kind, what string, do fun
 	return out, err
 }
 
+// does carries out a call that has no result.
+func does(g *daemonRun, ctx context.Context, k kind, what string, do func() error) error {
+	_, err := carry(g, ctx, k, what, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
 // write carries out a transaction and then checks all rows.
 func write[T any](s *gated, ctx context.Context, what string, do func() (T, error)) (T, error) {
 	return carry(s.g, ctx, writing, what, func() (T, error) {
@@ -68,11 +73,8 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 		was := before(s.g.w, c)
 		err := s.inner.Commit(context.WithoutCancel(ctx), c)
 		if err == nil {
-			checkVerdicts(s.g.w, c)
-			checkGated(s.g.w, c)
-			checkDialogs(s.g.w, c)
+			afterChange(s.g.w, c)
 			s.g.w.checkAsked(c)
-			s.g.w.noteQueued(c)
 			s.g.w.noteBehind(c)
 			s.g.w.noteFollowed(c)
 			s.g.seen.noteCommit(daemon.Caller(ctx))
@@ -81,7 +83,6 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 				checkOutput(s.g.w, c.NewOutput)
 			}
 			for _, d := range c.Deliveries {
-				s.g.w.noteTyped(d)
 				s.g.w.checkUnconfirmed(d)
 				checkIntention(s.g.w, s.g, daemon.Caller(ctx), d, was[d.ID])
 				checkEarly(s.g.w, d)
@@ -110,13 +111,7 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 			return out
 		})
 		if err == nil {
-			for _, d := range out.Change.Deliveries {
-				s.g.w.noteTyped(d)
-			}
-			checkVerdicts(s.g.w, &out.Change)
-			checkGated(s.g.w, &out.Change)
-			checkDialogs(s.g.w, &out.Change)
-			s.g.w.noteQueued(&out.Change)
+			afterChange(s.g.w, &out.Change)
 			checkHook(s.g.w, in, tx, was, &out)
 			why := ""
 			if !res.Applied {
@@ -126,6 +121,17 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 		}
 		return res, err
 	})
+}
+
+// afterChange checks a change that has been committed, and notes what later checks need of it.
+func afterChange(w *world, c *daemon.Change) {
+	for _, d := range c.Deliveries {
+		w.noteTyped(d)
+	}
+	checkVerdicts(w, c)
+	checkGated(w, c)
+	checkDialogs(w, c)
+	w.noteQueued(c)
 }
 
 func (s *gated) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {

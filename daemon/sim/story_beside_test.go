@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,12 +60,10 @@ func TestHandoffBesideTasks(t *testing.T) {
 
 // TestHandoffOfASessionThatMoved: the successor starts where the session has moved. Every run checks that.
 func TestHandoffOfASessionThatMoved(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		to := filepath.Join(h.cwd, "tree-0")
 		a.extra = func(context.Context) bool {
-			_ = os.MkdirAll(to, 0o700)
-			a.moveTo(to)
+			worksIn(a, to)
 			a.worked = ""
 			return true
 		}
@@ -75,15 +72,14 @@ func TestHandoffOfASessionThatMoved(t *testing.T) {
 		if next := p.w.process(*done.SuccessorID); next == nil || next.begun != to {
 			t.Errorf("the successor is not in %s", to)
 		}
-	})
+	}))
 }
 
 // TestAsksBehindABlockedStop: another hook blocks the Stop of the turn in which a handoff's document is written, and the agent asks for a
 // permission in that turn. Nothing is recorded before the turn is over. Every run checks that.
 func TestAsksBehindABlockedStop(t *testing.T) {
 	for _, cli := range []string{"claude", "codex"} {
-		storyAs(t, cli, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, cli)
+		storyAs(t, cli, withOn(cli, func(t *testing.T, p *person, h *host, a *agent) {
 			p.promptOnce(a)
 			a.gating = time.Second
 			p.w.employEndless("gate", func(p *person) {
@@ -97,15 +93,14 @@ func TestAsksBehindABlockedStop(t *testing.T) {
 			if a.extra != nil || a.dialogs == 0 {
 				t.Error("the agent has not asked")
 			}
-		})
+		}))
 	}
 }
 
 // TestDialogBehindABlockedStop: another hook blocks the Stop of a CLI without a registry, and the agent asks for a permission in that turn. The
 // daemon hears of that late. The dialog on the screen says that the turn is not over. Every run checks that nobody is told so.
 func TestDialogBehindABlockedStop(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "codex")
+	story(t, withOn("codex", func(t *testing.T, p *person, h *host, a *agent) {
 		a.gating = time.Second
 		late := true
 		p.w.failEach(failed, func(c *call) bool { return late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") })
@@ -121,48 +116,34 @@ func TestDialogBehindABlockedStop(t *testing.T) {
 		p.await("the permission", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
 		a.person("", tmux.Enter)
 		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-	})
+	}))
 }
 
 // TestLooksFailBehindABlockedStop: another hook runs for a while before it blocks the Stop of a CLI without a registry, and now and then the
 // daemon cannot look at the screen. The turn is not over. Every run checks that nobody is told so.
 func TestLooksFailBehindABlockedStop(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "codex")
+	story(t, withOn("codex", func(t *testing.T, p *person, h *host, a *agent) {
 		a.gating = time.Minute
 		message(p, h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
-		failing := false
-		p.w.inject = func(c *call) fault {
-			if failing && strings.HasPrefix(c.what, "Look ") {
-				failing = false
-				return failed
-			}
-			return none
+		for _, after := range []time.Duration{4 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second, 12 * time.Second} {
+			p.wait("looks on", after, after)
+			met := p.w.failFirst(failed, 1, calls("Look "))
+			p.await("the failure", 10*time.Second, func() bool { return *met > 0 })
 		}
-		for range 4 {
-			p.wait("looks on", 4*time.Second, 4*time.Second)
-			failing = true
-			p.await("the failure", 10*time.Second, func() bool { return !failing })
-		}
-		p.wait("looks on", 12*time.Second, 12*time.Second)
-		failing = true
-		p.await("the failure", 10*time.Second, func() bool { return !failing })
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		a.gating = 0
 		if p.row(a).StopCameAt == nil {
 			t.Error("the turn is said to be over")
 		}
-	})
+	}))
 }
 
 // TestRetryBehindABlockedStop: another hook holds the Stop of the turn in which a handoff's document was written for so long that the handoff
 // fails, and a person retries it. The document is recorded when the turn has gone on for busy_timeout, and not before; the agent is ended
 // when its turn is over. Every run checks the last two.
 func TestRetryBehindABlockedStop(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		a.gating = 5 * time.Minute
 		failed := p.request(h, a, daemon.Failed)
 		a.gating = 0 // the next Stop is not blocked
@@ -173,5 +154,5 @@ func TestRetryBehindABlockedStop(t *testing.T) {
 			t.Errorf("the document was recorded %s after the retry", took)
 		}
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }

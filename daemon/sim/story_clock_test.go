@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,107 +14,97 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClockStepsCountAgainstNothing: the clock is set while the agent writes the document. The agent still has all the
-// time of its deadline.
-func TestClockStepsCountAgainstNothing(t *testing.T) {
-	for _, by := range []time.Duration{-2 * time.Hour, -time.Minute, -3 * time.Second, time.Minute, 2 * time.Hour} {
-		storyAs(t, fmt.Sprint(by), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+// TestStepsOfTheClockCountAgainstNothing: the clock is set, or the host sleeps, before a handoff or while the agent writes its document. The
+// handoff has all the time of its deadlines, no prompt before it is taken for later work, and no fork for one of an earlier daemon.
+func TestStepsOfTheClockCountAgainstNothing(t *testing.T) {
+	set := func(steps ...time.Duration) func(p *person, h *host) {
+		return func(p *person, h *host) {
+			for _, by := range steps {
+				h.setClock(by)
+				p.wait("waits", 8*time.Second, 8*time.Second)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		before, while func(p *person, h *host)
+		mode          daemon.Mode
+		runtime       string
+	}{
+		"2 h back":                    {while: set(-2 * time.Hour)},
+		"a minute back":               {while: set(-time.Minute)},
+		"3 s back":                    {while: set(-3 * time.Second)},
+		"a minute forward":            {while: set(time.Minute)},
+		"2 h forward":                 {while: set(2 * time.Hour)},
+		"of a server, an hour back":   {while: set(-time.Hour), runtime: "opencode"}, // its prompts have later times than its rest
+		"back before it":              {before: set(-time.Hour)},
+		"back before a fork":          {before: set(-time.Hour), mode: daemon.ModeGenerate},
+		"twice back, to another time": {before: set(-45*time.Minute, -4*time.Minute)},
+		"the host sleeps for an hour": {while: sleep},
+	} {
+		storyAs(t, name, withOn(cmp.Or(c.runtime, "claude"), func(t *testing.T, p *person, h *host, a *agent) {
+			p.promptOnce(a)
 			a.mood.think = 30 * time.Second
-			p.request(h, a, daemon.AwaitingDocument)
-			h.setClock(by)
+			if c.before != nil {
+				c.before(p, h)
+			}
+			p.requestHandoff(h, a, c.mode)
+			if c.while != nil {
+				p.reach(a, daemon.AwaitingDocument)
+				c.while(p, h)
+			}
 			if done := p.reach(a, daemon.Completed); done.Error != nil || done.Metrics.TotalMS < 0 {
 				t.Error(done.Error, done.Metrics)
 			}
-		})
+		}))
 	}
 }
 
-// TestClockIsSetBackTwice: the clock is set back twice, to a time that it has not shown before. A handoff that begins then
-// has all the time of its deadlines.
-func TestClockIsSetBackTwice(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		h.setClock(-45 * time.Minute)
-		p.wait("waits", 8*time.Second, 8*time.Second)
-		h.setClock(-4 * time.Minute)
-		p.wait("waits", 8*time.Second, 8*time.Second)
-		if done := p.request(h, a, daemon.Completed); done.Error != nil {
-			t.Error(done.Error)
-		}
-	})
+// sleep has a host sleep for an hour.
+func sleep(p *person, h *host) {
+	h.asleep = time.Now().Add(time.Hour)
+	h.noteAbsence(h.asleep)
+	p.w.calm = h.asleep
+	p.wait("sleeps", time.Hour, time.Hour)
 }
 
 // TestDeadlineAcrossASetBackAndARestart: the clock is set back while no daemon runs. A deadline is then no later than
 // after any other restart.
 func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
 		h.setClock(-2 * time.Hour)
-		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
-			t.Errorf("failed with %v", failed.Error)
-		}
-	})
+		failsBy(p, a, "document_timeout")
+	}))
 }
 
-// TestForkAfterTheClockWasSetBack: the clock is set back between the start of the daemon and the start of a fork, so that
-// the fork seems to be older. The daemon does not take it for the fork of an earlier daemon.
-func TestForkAfterTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		h.setClock(-time.Hour)
-		p.requestHandoff(h, a, daemon.ModeGenerate)
-		p.reach(a, daemon.Completed)
-	})
+// typesInstruction accepts the commit of the intention to type an instruction.
+func typesInstruction(what string) bool {
+	return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
 }
 
-// TestWorkAfterTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it. The daemon takes
-// the prompt for newer all the same. Every run checks that no agent is ended with work that no document mentions.
-func TestWorkAfterTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		a.mood.think = 20 * time.Second
-		p.request(h, a, daemon.AwaitingDocument)
-		h.setClock(-30 * time.Second)
-		a.person("one more thing", tmux.Enter)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
-	})
-}
-
-// TestWorkStaysAsTheClockGoesOn: the clock was set back, and shows again the time at which the instruction was typed. The
-// daemon still knows of the work that came after the instruction.
-func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		a.mood.think = 10 * time.Second
-		p.w.afterFirst(func(what string) bool {
-			return strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing")
-		}, func() {
-			h.setClock(-30 * time.Second)
-		})
-		p.request(h, a, daemon.AwaitingDocument)
-		a.person("one more thing", tmux.Enter)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.wait("lets the clock show that time again", time.Minute, time.Minute)
-		p.retryToEnd(a)
-	})
-}
-
-// TestHandoffAfterTheClockWasSetBack: an agent takes a prompt, the clock is set back, and the handoff begins. The daemon
-// does not take the prompt for work that came after the instruction.
-func TestHandoffAfterTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		h.setClock(-time.Hour)
-		p.wait("waits", 5*time.Second, 5*time.Second)
-		p.request(h, a, daemon.Completed)
-	})
+// TestWorkAsTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it, or as the instruction was typed, and shows
+// that time again. The daemon takes the prompt for newer all the same, and does not forget it. Every run checks that no agent is ended with work
+// that no document mentions.
+func TestWorkAsTheClockWasSetBack(t *testing.T) {
+	for _, typing := range []bool{false, true} {
+		storyAs(t, fmt.Sprint("as it was typed: ", typing), with(func(t *testing.T, p *person, h *host, a *agent) {
+			a.mood.think = 20 * time.Second
+			back := func() { h.setClock(-30 * time.Second) }
+			if typing {
+				p.w.afterFirst(typesInstruction, back)
+			}
+			p.request(h, a, daemon.AwaitingDocument)
+			if !typing {
+				back()
+			}
+			a.person("one more thing", tmux.Enter)
+			p.awaitQuestion(a, 5*time.Minute)
+			p.wait("lets the clock show that time again", time.Minute, time.Minute)
+			p.retryToEnd(a)
+		}))
+	}
 }
 
 // TestStepAfterTheClockWasSetBack: the clock is set back before an agent takes its step's prompt, so that the prompt seems
@@ -135,40 +126,42 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// promptBesideAFork hands over an agent by a fork of its session, sets the clock forward and prompts the agent while the
-// fork writes the document. It returns when the document is recorded.
-func promptBesideAFork(p *person, h *host, a *agent, forward time.Duration) {
-	a.mood.think = time.Minute
-	p.requestHandoff(h, a, daemon.ModeGenerate)
-	p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
-	h.setClock(forward)
-	a.person("one more thing", tmux.Enter)
-	p.reach(a, daemon.ShuttingDown)
-}
-
-// TestWorkAfterAForkAndTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the
-// clock is set back to before both. The daemon does not forget the prompt.
-func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		promptBesideAFork(p, h, a, 0)
-		h.setClock(-time.Hour)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
-	})
+// TestWorkBesideAForkAsTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the clock is set back to
+// before both; or the hook of the prompt is lost, and the clock is set back before the next daemon starts, so that the prompt's time is in the
+// future. The daemon, which cannot know of the clock then, still finds the prompt.
+func TestWorkBesideAForkAsTheClockWasSetBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost          bool
+		forward, back time.Duration
+	}{"before both": {false, 0, -time.Hour}, "before the next daemon starts": {true, 10 * time.Minute, -5 * time.Minute}} {
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+			a.mood.think = time.Minute
+			if c.lost {
+				p.loseHooks(hooks.UserPromptSubmit)
+			}
+			p.requestHandoff(h, a, daemon.ModeGenerate)
+			p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
+			h.setClock(c.forward)
+			a.person("one more thing", tmux.Enter)
+			p.reach(a, daemon.ShuttingDown)
+			if c.lost {
+				p.end(h)
+			}
+			h.setClock(c.back)
+			endsAfterAQuestion(p, a)
+		}))
+	}
 }
 
 // TestDeadlineWhileTheClockIsSetBackOverAFreeze: a daemon is frozen again and again soon after its start, and the clock is
 // set back meanwhile. The daemon gives a deadline the half minute that it gives after each start. Every run checks that.
 func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
 		h.setClock(2 * time.Hour) // the deadline is past, except for the new daemon's half minute
-		p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+		awaitDaemon(p, h)
 		p.wait("lets it work", 2*time.Second, 2*time.Second)
 		for range 4 {
 			h.daemon.frozen = time.Now().Add(20 * time.Second)
@@ -178,25 +171,8 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 			h.setClock(-time.Minute)
 			p.wait("waits", 12*time.Second, 12*time.Second)
 		}
-		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
-			t.Errorf("failed with %v", failed.Error)
-		}
-	})
-}
-
-// TestWorkBeforeTheDaemonBegan: a prompt's hook is lost, and the clock is set back before the next daemon starts, so that
-// the prompt's time is in the future. The daemon, which cannot know of the clock, still finds the prompt.
-func TestWorkBeforeTheDaemonBegan(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		p.loseHooks(hooks.UserPromptSubmit)
-		promptBesideAFork(p, h, a, 10*time.Minute)
-		p.end(h)
-		h.setClock(-5 * time.Minute)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.retryToEnd(a)
-	})
+		failsBy(p, a, "document_timeout")
+	}))
 }
 
 // failWriting has an agent think for so long about its document that its handoff fails, and interrupts it. The agent is quick from then on.
@@ -209,47 +185,43 @@ func failWriting(p *person, h *host, a *agent) daemon.Handoff {
 	return failed
 }
 
+// allDone is a document that a person writes in place of an agent.
+const allDone = "## What Was Done\n\nAll of it.\n"
+
 // writeByHand writes the document of a handoff in place of its agent.
-func writeByHand(t *testing.T, h *daemon.Handoff, at time.Time) {
-	t.Helper()
-	err := os.WriteFile(h.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
-	if err = errors.Join(err, os.Chtimes(h.FilePath, at, at)); err != nil {
-		t.Fatal(err)
-	}
+func writeByHand(p *person, h *daemon.Handoff, text string, at time.Time) {
+	p.w.ok(errors.Join(os.RemoveAll(h.FilePath), os.WriteFile(h.FilePath, []byte(text), 0o600), os.Chtimes(h.FilePath, at, at)))
 }
 
 // TestWorkWhileARecordIsAssembled: the agent of a retried handoff takes a prompt after the daemon has read the document
 // and before it has recorded it. The daemon asks before it ends the agent.
 func TestWorkWhileARecordIsAssembled(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		failed := failWriting(p, h, a)
-		writeByHand(t, &failed, h.now())
+		writeByHand(p, &failed, allDone, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
-		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "records before agent ") }, func() time.Duration {
+		p.w.delayFirst(calls("records before agent "), func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})
 		p.w.ok(p.retry(&failed))
-		p.awaitQuestion(a, time.Minute)
-		p.retryToEnd(a)
-	})
+		endsAfterAQuestion(p, a)
+	}))
 }
 
 // TestDocumentOfTheSameMoment: the agent of a failed handoff takes a prompt in the moment in which its document is written. Nothing says
 // which came first, so a retry asks for the document anew.
 func TestDocumentOfTheSameMoment(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		failed := failWriting(p, h, a)
 		p.promptOnce(a)
-		writeByHand(t, &failed, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
+		writeByHand(p, &failed, allDone, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
 		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.Completed)
 		if rec, err := p.w.store.Record(ctx(), failed.ID); err != nil || strings.Contains(rec.Document, "All of it.") {
 			t.Errorf("%v; the record has the old document:\n%s", err, rec.Document)
 		}
-	})
+	}))
 }
 
 // TestTurnsOfAServerAfterTheClockWasSetBack: the clock is set back after an agent began whose server tells its turns, so that its prompts
@@ -257,19 +229,12 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 // the agent's begin again, and also in a session that an earlier agent had. It takes no prompt of that agent for this one's.
 func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 	for what, opened := range map[string]bool{"a session of its own": false, "an earlier agent's session": true} {
-		storyAs(t, what, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, "opencode")
+		storyAs(t, what, withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
 			if opened {
 				message(p, h, a, "the work of the first agent")
 				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
-				p.stop(h, a.id, false)
-				p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
-				next := p.reopen(h, a.id)
-				p.await("the next agent", time.Minute, func() bool {
-					row, err := p.w.store.Agent(ctx(), next.ID)
-					return err == nil && row.RegisteredAt != nil && row.State == daemon.Idle
-				})
-				a = p.w.process(next.ID)
+				p.stopped(h, a)
+				a = awaitIdle(p, p.reopen(h, a.id).ID)
 			}
 			h.setClock(-30 * time.Second)
 			p.end(h)
@@ -284,22 +249,6 @@ func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
 				a.person("", tmux.Escape)
 				p.await("the end of its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Idle })
 			}
-		})
+		}))
 	}
-}
-
-// TestSleepCountsAgainstNothing: a host sleeps through a deadline. Nothing fails.
-func TestSleepCountsAgainstNothing(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		a.mood.think = time.Minute
-		p.request(h, a, daemon.AwaitingDocument)
-		h.asleep = time.Now().Add(time.Hour)
-		h.noteAbsence(h.asleep)
-		p.w.calm = h.asleep
-		p.wait("sleeps", time.Hour, time.Hour)
-		if done := p.reach(a, daemon.Completed); done.Error != nil {
-			t.Error(done.Error)
-		}
-	})
 }

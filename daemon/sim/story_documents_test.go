@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,43 +12,23 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
-// retryAs retries a handoff with choices.
-func retryAs(p *person, h *daemon.Handoff, in handoffs.Retry) error {
-	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.RetryHandoff(ctx, h.ID, in)) })
-}
-
-// cancel cancels an agent's handoff.
-func cancel(p *person, h *host, a *agent) error {
-	return p.ask(h, "cancel", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.CancelHandoff(ctx, a.id, 0)) })
-}
-
 // write writes a good document of a handoff in place of its agent.
 func (p *person) write(a *agent, hf *daemon.Handoff) {
 	now := a.h.now()
-	err := errors.Join(os.RemoveAll(hf.FilePath), os.RemoveAll(data.ContextPath(hf.FilePath)))
-	if err == nil {
-		err = os.WriteFile(hf.FilePath, []byte("# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n"), 0o600)
-	}
-	if err == nil {
-		err = os.Chtimes(hf.FilePath, now, now)
-	}
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+	p.w.ok(os.RemoveAll(data.ContextPath(hf.FilePath)))
+	writeByHand(p, hf, "# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n", now)
 	a.documentAt, a.unmentioned = now, nil
 }
 
 // kinds returns the kinds of the deliveries of an agent, the oldest first.
 func kinds(p *person, a *agent) (kinds []daemon.DeliveryKind) {
-	list := must(p.w.store.Deliveries(ctx(), a.id, 0, 100))
-	for i := range list {
-		kinds = append(kinds, list[len(list)-1-i].Kind)
+	for _, d := range slices.Backward(deliveries(p.w, a.id)) {
+		kinds = append(kinds, d.Kind)
 	}
 	return kinds
 }
@@ -63,14 +41,15 @@ func wantFailure(p *person, t *testing.T, hf *daemon.Handoff, phase daemon.Phase
 		t.Errorf("handoff failed with %+v, recorded %v; want %s in %s", hf.Error, hf.RecordedAt, code, phase)
 		return
 	}
-	for _, part := range append(parts, fmt.Sprintf("understudy handoff retry %d", hf.ID)) {
-		if !strings.Contains(hf.Error.Message+hf.Error.Hint, part) {
-			t.Errorf("the failure %q %q does not name %q", hf.Error.Message, hf.Error.Hint, part)
-		}
+	names(t, "the failure", hf.Error.Message+hf.Error.Hint, append(parts, fmt.Sprintf("understudy handoff retry %d", hf.ID))...)
+	if row := rowOf(p, hf.AgentID); !row.Active() {
+		t.Errorf("the outgoing agent is %s", row.State)
 	}
-	if row, err := p.w.store.Agent(ctx(), hf.AgentID); err != nil || !row.Active() {
-		t.Errorf("the outgoing agent is %s: %v", row.State, err)
-	}
+}
+
+// instead makes something in place of a file.
+func instead(make func(string) error) func(string) error {
+	return func(path string) error { _ = os.Remove(path); return make(path) }
 }
 
 // TestDocumentsThatAreRefused: a document that the check refuses fails the handoff, and the agent is told nothing more. A retry takes the
@@ -78,9 +57,6 @@ func wantFailure(p *person, t *testing.T, hf *daemon.Handoff, phase daemon.Phase
 func TestDocumentsThatAreRefused(t *testing.T) {
 	writes := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
-	}
-	instead := func(make func(string) error) func(string) error {
-		return func(path string) error { _ = os.Remove(path); return make(path) }
 	}
 	for code, spoil := range map[daemon.Code]func(path string) error{
 		data.DocumentMissing: os.Remove, data.DocumentEmpty: writes(""), data.DocumentBlank: writes(" \n\n"), data.DocumentTooLarge: writes(strings.Repeat("x", 1<<20)),
@@ -94,13 +70,8 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			if code == "context_unwritable" && then != "right" {
 				continue // the document is good
 			}
-			storyAs(t, fmt.Sprint(code, " ", then), func(t *testing.T, p *person, h *host) {
-				a := p.agent(h)
-				p.promptOnce(a)
-				p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
-					p.w.ok(spoil(p.handoffs(a.id)[0].FilePath))
-					return 0
-				})
+			storyAs(t, fmt.Sprint(code, " ", then), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+				beforeFirst(p.w, commits("→ verifying"), func() { p.w.ok(spoil(p.handoffs(a.id)[0].FilePath)) })
 				bad := p.request(h, a, daemon.Failed)
 				wantFailure(p, t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
 				want, in := []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindExit}, handoffs.Retry{}
@@ -126,7 +97,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				if _, err := os.Lstat(strings.TrimSuffix(bad.FilePath, ".md") + ".aside.md"); (err == nil) != (then != "right" && code != data.DocumentMissing) {
 					t.Errorf("the document that was refused: %v", err)
 				}
-			})
+			}))
 		}
 	}
 }
@@ -144,11 +115,9 @@ func TestCopiesThatFail(t *testing.T) {
 		"an error": {"", "API Error: 529 overloaded", 0, "generation_failed", "Handoff failed: API Error: 529 overloaded"},
 		"hangs":    {"", "", time.Hour, "document_timeout", "Handoff failed: the document was not generated in time (document_timeout 1m30s)"},
 	} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.copied = func(string) (string, string) { return c.text, c.failure }
-			p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
+			p.w.holdFirst(c.takes, calls("one-shot writes"))
 			p.requestHandoff(h, a, daemon.ModeGenerate)
 			bad := p.reach(a, daemon.Failed)
 			wantFailure(p, t, &bad, daemon.Generating, c.code, "`--mode agent`")
@@ -165,7 +134,7 @@ func TestCopiesThatFail(t *testing.T) {
 			wantCode(t, retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
 			p.w.ok(retryAs(p, &again, handoffs.Retry{Mode: daemon.ModeAgent}))
 			p.reach(a, daemon.Completed)
-		})
+		}))
 	}
 }
 
@@ -173,17 +142,10 @@ func TestCopiesThatFail(t *testing.T) {
 // did, and the Stop of that turn is not answered. A retry instructs the agent anew.
 func TestTurnThatDoesNotEnd(t *testing.T) {
 	for _, asks := range []bool{false, true} {
-		storyAs(t, fmt.Sprint("asks ", asks), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, fmt.Sprint("asks ", asks), with(func(t *testing.T, p *person, h *host, a *agent) {
 			over := false
-			a.extra = func(ctx context.Context) bool {
-				if asks {
-					return a.permission(ctx)
-				}
-				for !over {
-					a.do("goes on", time.Second, time.Second)
-				}
-				return true
+			if a.extra = goesOn(a, &over); asks {
+				a.extra = a.permission
 			}
 			a.person("some work", tmux.Enter)
 			p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working || a.dialog != nil })
@@ -204,14 +166,13 @@ func TestTurnThatDoesNotEnd(t *testing.T) {
 				t.Errorf("the agent was given %q", a.given)
 			}
 			p.retryToEnd(a)
-		})
+		}))
 	}
 }
 
 // TestDocumentWithoutAStop: no hook tells of the end of the document's turn. The daemon sees that the document is there and the agent idle.
 func TestDocumentWithoutAStop(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.loseHooks(hooks.Stop)
 		done := p.request(h, a, daemon.Completed)
 		moves, err := p.w.store.Transitions(ctx(), done.ID)
@@ -220,7 +181,7 @@ func TestDocumentWithoutAStop(t *testing.T) {
 		}) {
 			t.Errorf("moves %+v: %v", moves, err)
 		}
-	})
+	}))
 }
 
 // TestCancelledHandoff: a handoff can be cancelled until its record: while the agent is busy and never hears of it, while the instruction is
@@ -228,30 +189,29 @@ func TestDocumentWithoutAStop(t *testing.T) {
 // handoff has a document of its own. After the record the cancellation is refused.
 func TestCancelledHandoff(t *testing.T) {
 	for _, in := range []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.ShuttingDown} {
-		storyAs(t, string(in), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
+		storyAs(t, string(in), with(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 20 * time.Second
 			a.person("some work", tmux.Enter)
-			p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+			awaitTurn(p, a)
 			mode := daemon.ModeAgent
 			copied := 0
 			if in == daemon.Generating {
 				mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
-				p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
-				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+				p.w.holdFirst(time.Minute, calls("one-shot writes"))
+				awaitRest(p, a)
 			}
 			p.requestHandoff(h, a, mode)
 			first := p.reach(a, in)
 			if in == daemon.ShuttingDown {
-				wantCode(t, cancel(p, h, a), "handoff_recorded")
+				wantCode(t, cancel(p, h, a.id), "handoff_recorded")
 				p.reach(a, daemon.Completed)
 				return
 			}
 			if in == daemon.Generating {
 				p.wait("lets it begin", 5*time.Second, 5*time.Second)
 			}
-			p.w.ok(cancel(p, h, a))
-			wantCode(t, cancel(p, h, a), "handoff_ended")
+			p.w.ok(cancel(p, h, a.id))
+			wantCode(t, cancel(p, h, a.id), "handoff_ended")
 			wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_not_failed")
 			p.wait("looks on", 2*time.Minute, 2*time.Minute)
 			got := p.handoffs(a.id)[0]
@@ -264,6 +224,6 @@ func TestCancelledHandoff(t *testing.T) {
 			if done := p.request(h, a, daemon.Completed); done.ID == first.ID || done.FilePath == first.FilePath || done.Ref == first.Ref {
 				t.Errorf("after handoff %+v: %+v", first, done)
 			}
-		})
+		}))
 	}
 }

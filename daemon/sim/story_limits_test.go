@@ -19,15 +19,7 @@ import (
 func onLimit(p *person, h *host, do daemon.LimitAction) {
 	p.w.limits = daemon.LimitSettings{OnLimit: do, MaxWaits: 2, APITimeout: 2 * time.Minute, Fallback: []string{fallback}}
 	p.end(h)
-	p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
-}
-
-// hits has the account of an agent reach a usage limit of about that long.
-func hits(p *person, a *agent, lasts time.Duration) *limitHit {
-	text, lasts := a.cli.limited(a, lasts)
-	l := &limitHit{over: time.Now().Add(lasts), text: text}
-	a.limits = append(a.limits, l)
-	return l
+	awaitDaemon(p, h)
 }
 
 // decided waits until something is decided about an agent's limit.
@@ -48,7 +40,7 @@ func TestWaitForTheReset(t *testing.T) {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
 			onLimit(p, h, daemon.LimitWait)
 			a := p.agent(h)
-			l := hits(p, a, 2*time.Minute)
+			l := hits(a, 2*time.Minute)
 			a.person("some work", tmux.Enter)
 			row := decided(p, a)
 			if l := row.Limit; l.Kind != daemon.LimitUsage || l.Do != daemon.LimitWait || l.By != daemon.LimitByPolicy || row.LimitedUntil == nil || !l.Until.Equal(*row.LimitedUntil) {
@@ -81,11 +73,11 @@ func TestWaitsAreCounted(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		onLimit(p, h, daemon.LimitWait)
 		a := p.agent(h)
-		hits(p, a, time.Minute)
+		hits(a, time.Minute)
 		a.person("some work", tmux.Enter)
 		for n := range 2 {
 			decided(p, a)
-			a.extra = func(context.Context) bool { hits(p, a, time.Minute); return true }
+			a.extra = func(context.Context) bool { hits(a, time.Minute); return true }
 			p.await("the prompt", time.Hour, func() bool { return a.limits[n].goOns == 1 })
 			p.poll("the next limit", func() bool { row := p.row(a); return row.State == daemon.Limited && row.Limit.Waits == n+1 })
 		}
@@ -102,7 +94,7 @@ func TestLimitedAgentThatDies(t *testing.T) {
 		onLimit(p, h, daemon.LimitWait)
 		a := p.agent(h)
 		p.promptOnce(a)
-		l := hits(p, a, 2*time.Minute)
+		l := hits(a, 2*time.Minute)
 		a.person("more work", tmux.Enter)
 		decided(p, a)
 		a.signal(syscall.SIGKILL)
@@ -156,12 +148,12 @@ func TestAPIThatFails(t *testing.T) {
 func TestStepWaitsForAReset(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		onLimit(p, h, daemon.LimitWait)
-		p.w.born = func(a *agent) { hits(p, a, 4*time.Minute) }
+		p.w.born = func(a *agent) { hits(a, 4*time.Minute) }
 		id := p.startPipeline(h, "one")
 		decided(p, p.newest(id, 0))
 		p.wait("looks on", 10*time.Second, 10*time.Second)
-		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "has hit a usage limit until") {
-			t.Errorf("the pipeline is %s (%s): %v", pl.Status, pl.Note, err)
+		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "has hit a usage limit until") {
+			t.Errorf("the pipeline is %s (%s)", pl.Status, pl.Note)
 		}
 		p.reachStatus(id, daemon.PipelineDone)
 	})
@@ -192,15 +184,15 @@ func TestLimitIsHandedOver(t *testing.T) {
 			if writer == daemon.WrittenByDaemon {
 				a.copied = func(string) (string, string) { return "", "529 overloaded" }
 			}
-			hits(p, a, time.Hour)
+			hits(a, time.Hour)
 			a.person("Speed them up", tmux.Enter)
 			p.await("a handoff", time.Minute, func() bool { l := p.row(a).Limit; return l != nil && l.HandoffID != nil })
 			done := p.reach(a, daemon.Completed)
 			if done.Reason != daemon.ReasonLimit || done.Mode != daemon.ModeTranscript || done.WrittenBy != writer || done.Degraded != (writer == daemon.WrittenByDaemon) || len(done.Warnings) == 0 {
 				t.Errorf("the handoff is %+v", done)
 			}
-			if next, err := p.w.store.Agent(ctx(), *done.SuccessorID); err != nil || next.Runtime != fallback || *next.Persona != personaSlugs[0] {
-				t.Errorf("its successor is on %s as %v, %v", next.Runtime, next.Persona, err)
+			if next := rowOf(p, *done.SuccessorID); next.Runtime != fallback || *next.Persona != personaSlugs[0] {
+				t.Errorf("its successor is on %s as %v", next.Runtime, next.Persona)
 			}
 			if doc := mustRead(done.FilePath); writer == daemon.WrittenByDaemon && (!strings.Contains(doc, "529 overloaded") || !strings.Contains(doc, "\n> Speed them up\n") || !strings.Contains(done.Warnings[0], "nobody has judged it")) {
 				t.Errorf("the document is %q: %q", doc, done.Warnings)
@@ -216,7 +208,7 @@ func TestFallbackThatIsLimited(t *testing.T) {
 		onLimit(p, h, daemon.LimitHandOver)
 		other, a := agentOn(p, h, fallback), p.agent(h)
 		for _, each := range []*agent{other, a} {
-			hits(p, each, time.Hour)
+			hits(each, time.Hour)
 			each.person("some work", tmux.Enter)
 			want := map[bool]string{true: "no other runtime is named", false: fallback + " is limited until "}[each == other]
 			if l := decided(p, each).Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, want) {
@@ -226,8 +218,8 @@ func TestFallbackThatIsLimited(t *testing.T) {
 		wantCode(t, decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver}), daemon.CodeNoFallback)
 		p.w.ok(decideLimit(p, h, a, room.LimitDecision{Do: daemon.LimitHandOver, Runtime: fallback}))
 		p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
-		if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != fallback {
-			t.Errorf("its successor is on %s, %v", next.Runtime, err)
+		if next := rowOf(p, *p.reach(a, daemon.Completed).SuccessorID); next.Runtime != fallback {
+			t.Errorf("its successor is on %s", next.Runtime)
 		}
 	})
 }
@@ -248,8 +240,8 @@ func TestFullWindow(t *testing.T) {
 				return
 			}
 			p.await("a handoff", time.Minute, func() bool { return p.hasHandoff(a.id) })
-			if next, err := p.w.store.Agent(ctx(), *p.reach(a, daemon.Completed).SuccessorID); err != nil || next.Runtime != "claude" {
-				t.Errorf("its successor is on %s, %v", next.Runtime, err)
+			if next := rowOf(p, *p.reach(a, daemon.Completed).SuccessorID); next.Runtime != "claude" {
+				t.Errorf("its successor is on %s", next.Runtime)
 			}
 		})
 	}

@@ -2,41 +2,36 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // swallow has a dialog open over the next text that is typed to an agent, before the agent reads the text.
 func swallow(p *person, a *agent) {
-	p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+	beforeFirst(p.w, calls("Paste "), func() {
 		a.frozen = time.Now().Add(2 * time.Second)
 		p.w.afterFirst(func(what string) bool { return strings.Contains(what, " typed ") }, func() {
-			go await(a, "over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			go asksFeedback(a, "over a text", "")
 		})
-		return 0
 	})
 }
 
 // verdict waits for the verdict of the newest delivery to an agent.
 func verdict(p *person, a *agent) (d daemon.Delivery) {
 	p.await("a verdict", 10*time.Minute, func() bool {
-		list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
-		if err != nil || len(list) == 0 {
-			return false
+		list := deliveries(p.w, a.id)
+		if len(list) > 0 {
+			d = list[0]
 		}
-		d = list[0]
-		return !d.Open()
+		return len(list) > 0 && !d.Open()
 	})
 	return d
 }
@@ -45,9 +40,7 @@ func verdict(p *person, a *agent) (d daemon.Delivery) {
 // again, once, and taken. Without the transcript nobody knows whether it was taken, and it is not typed again.
 func TestSwallowedMessage(t *testing.T) {
 	for name, known := range map[string]bool{"known": true, "no transcript": false} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			if !known {
 				hideTranscript(p, t, a)
 			}
@@ -64,24 +57,20 @@ func TestSwallowedMessage(t *testing.T) {
 			case !known && (d.TypedAgain || *d.Verdict != daemon.Unconfirmed || times != 0):
 				t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
 			}
-		})
+		}))
 	}
 }
 
 // hideTranscript makes a transcript that the daemon cannot find.
 func hideTranscript(p *person, t *testing.T, a *agent) {
-	row := p.row(a)
 	gone := t.TempDir() + "/gone.jsonl"
-	row.TranscriptPath = &gone
-	p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}))
+	p.change(a.id, func(row *daemon.Agent) { row.TranscriptPath = &gone })
 }
 
 // TestDialogInTheTurnOfAMessage: the agent takes a message, but the hook that would say so is lost, and a dialog opens in its
 // turn. The message is not typed again.
 func TestDialogInTheTurnOfAMessage(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		p.loseHooks(hooks.UserPromptSubmit)
 		a.extra = func(ctx context.Context) bool { return a.permission(ctx) }
 		message(p, h, a, "Mend the fence")
@@ -92,19 +81,18 @@ func TestDialogInTheTurnOfAMessage(t *testing.T) {
 			t.Errorf("%s %s, typed again %t", *d.Verdict, d.Evidence, d.TypedAgain)
 		}
 		p.w.inject = nil
-	})
+	}))
 }
 
 // TestPasteWithoutAnAnswer: tmux pastes a text, and its answer is lost. The daemon that finds the text in the composer waits as
 // long as the CLI drops an Enter. Every run checks that.
 func TestPasteWithoutAnAnswer(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "gemini")
+	story(t, withOn("gemini", func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.hands = time.Millisecond
-		p.w.failFirst(lostAnswer, func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") })
+		p.w.failFirst(lostAnswer, 1, calls("Paste "))
 		message(p, h, a, "some work")
-		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
-	})
+		awaitRest(p, a)
+	}))
 }
 
 // TestMessagesGoToTheHeirThatIsBriefed: a message is sent while its agent is being ended. The first successor dies before its
@@ -112,9 +100,7 @@ func TestPasteWithoutAnAnswer(t *testing.T) {
 // and right after the transaction that passes the message on.
 func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 	for _, f := range []fault{none, crashBefore, crashAfter} {
-		storyAs(t, string(f), func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, string(f), withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			p.request(h, a, daemon.ShuttingDown)
 			message(p, h, a, "Mend the fence")
 			message(p, h, a, "Mend the roof")
@@ -122,79 +108,58 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
 			p.w.process(*hf.SuccessorID).end("died", 1)
 			p.reach(a, daemon.Failed)
-			p.w.failFirst(f, func(c *call) bool { return isCommit(c, "→ completed") })
+			p.w.failFirst(f, 1, commits("→ completed"))
 			p.retryToEnd(a)
 			next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 			p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
 			equal(t, "prompts", next.memory.Prompts, []string{"Mend the fence", "Mend the roof"})
-			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 2)
-			if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
-				t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)
+			list := deliveries(p.w, a.id)
+			if len(list) < 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
+				t.Errorf("deliveries of agent %d: %+v", a.id, list)
 			}
-		})
+		}))
 	}
 }
 
 // TestMessageAtTheMomentOfCompletion: a message is queued for the outgoing agent after the daemon has read its queue, and before the
 // transaction that completes the handoff. It is passed on all the same.
 func TestMessageAtTheMomentOfCompletion(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "→ completed") {
-				p.w.inject = nil
-				row := p.row(a)
-				id, err := p.w.store.NextID(ctx(), daemon.DeliveryIDs)
-				d := &daemon.Delivery{ID: id, AgentID: a.id, Kind: daemon.KindMessage, Text: "Mend the fence", State: daemon.DeliveryQueued, CreatedAt: time.Now()}
-				if err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}, NewDeliveries: []*daemon.Delivery{d}})); err != nil {
-					t.Error(err)
-				}
-			}
-			return none
-		}
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+		beforeFirst(p.w, commits("→ completed"), func() {
+			row := p.row(a)
+			id := must(p.w.store.NextID(ctx(), daemon.DeliveryIDs))
+			d := &daemon.Delivery{ID: id, AgentID: a.id, Kind: daemon.KindMessage, Text: "Mend the fence", State: daemon.DeliveryQueued, CreatedAt: time.Now()}
+			p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}, NewDeliveries: []*daemon.Delivery{d}}))
+		})
 		p.request(h, a, daemon.Completed)
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
-	})
+	}))
 }
 
 // TestMessageIsCancelledAtTheMomentOfTheRecord: a handoff drops the queued messages at its record. The operator cancels one after the daemon
 // has read the queue, and before that transaction. The log says once what became of the message.
 func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "→ recorded") {
-				p.w.inject = nil
-				list, err := p.w.store.OpenDeliveries(ctx(), a.id)
-				for i := range list {
-					d, verdict, now := &list[i], daemon.NotSubmitted, time.Now()
-					d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, "cancelled by the operator", &now
-					e := &event.Event{Type: event.DeliveryCancelled, AgentID: &a.id, Host: h.name, At: now, Payload: event.Payload(map[string]any{"delivery_id": d.ID})}
-					err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Deliveries: []*daemon.Delivery{d}, Events: []*event.Event{e}}))
-				}
-				if err != nil || len(list) != 1 {
-					t.Errorf("%d open deliveries: %v", len(list), err)
-				}
-			}
-			return none
-		}
-		p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true}))
-		}))
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+		beforeFirst(p.w, commits("→ recorded"), func() {
+			list := must(p.w.store.OpenDeliveries(ctx(), a.id))
+			equal(t, "open deliveries", len(list), 1)
+			d, verdict, now := &list[0], daemon.NotSubmitted, time.Now()
+			d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, "cancelled by the operator", &now
+			e := &event.Event{Type: event.DeliveryCancelled, AgentID: &a.id, Host: h.name, At: now, Payload: event.Payload(map[string]any{"delivery_id": d.ID})}
+			p.w.ok(p.w.store.Commit(ctx(), &daemon.Change{Deliveries: []*daemon.Delivery{d}, Events: []*event.Event{e}}))
+		})
+		p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true}))
 		p.reach(a, daemon.AwaitingDocument)
 		message(p, h, a, "Mend the fence")
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // TestMessageAtTheMomentOfARetry: a handoff to two heirs has failed, so that its outgoing agent gets its messages again. The handoff is
 // retried while the daemon begins to type one. The message waits then, and the first heir gets it.
 func TestMessageAtTheMomentOfARetry(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		killHeir(p, a, 1)
 		failed := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		begins := false
@@ -208,8 +173,143 @@ func TestMessageAtTheMomentOfARetry(t *testing.T) {
 		p.poll("the begin of its typing", func() bool { return begins })
 		p.retryToEnd(a)
 		p.await("the message", time.Minute, func() bool {
-			list, err := p.w.store.Deliveries(ctx(), *failed.Heirs[0].AgentID, 0, 1)
-			return err == nil && list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
+			list := deliveries(p.w, *failed.Heirs[0].AgentID)
+			return list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
 		})
-	})
+	}))
+}
+
+// TestTextIsReadUnderShutdown: a message was typed, but the agent has not read it when its handoff is recorded. The daemon
+// waits for that before it asks the agent to exit. Every run checks that.
+func TestTextIsReadUnderShutdown(t *testing.T) {
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+		a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
+		typed := false
+		p.w.delay = func(c *call) time.Duration {
+			switch {
+			case strings.HasPrefix(c.what, "one-shot writes"):
+				p.w.delay = nil
+				return -time.Until(c.due)
+			case strings.HasPrefix(c.what, "Press ") && !typed:
+				typed, a.frozen = true, time.Now().Add(time.Hour)
+			}
+			return 0
+		}
+		p.send(a.id)
+		p.await("the message to be typed", time.Minute, func() bool { return typed })
+		p.requestHandoff(h, a, daemon.ModeGenerate)
+		p.reach(a, daemon.ShuttingDown)
+		a.frozen = time.Now().Add(3 * time.Second)
+		endsAfterAQuestion(p, a)
+	}))
+}
+
+// TestDocumentBeforeAQueuedPrompt: an agent writes the document and then takes a prompt from its queue, whose hook came
+// before the document. A retry does not accept the document. Every run checks that no agent is ended with work that no
+// document mentions.
+func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.mood.think = 10 * time.Second
+		p.request(h, a, daemon.AwaitingDocument)
+		a.failing = true // the turn fails after it has written the document
+		a.person("one more thing", tmux.Enter)
+		p.reach(a, daemon.Failed)
+		if a.documentAt.IsZero() {
+			t.Error("there is no document")
+		}
+		a.failing = false
+		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && len(a.unmentioned) > 0 && a.stop == nil })
+		p.retryToEnd(a)
+	}))
+}
+
+// TestEnterPressedLate: pressing Enter takes longer than ack_timeout. The agent still has its time to take the message.
+// Every run checks that no agent takes a delivery whose verdict is not_submitted.
+func TestEnterPressedLate(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.mood.hands = 2 * time.Second
+		p.w.delayFirst(calls("Press "),
+			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
+		p.send(a.id)
+		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+	}))
+}
+
+// TestEnterIsNotForTheDraftThatCameBack: a person's draft is put aside for a message. A person submits the message before the daemon looks at
+// the composer, and the draft comes back, or the person begins another text. The daemon does not press Enter, for that would submit the draft:
+// neither if its look comes late nor if the draft has the very text of the message.
+func TestEnterIsNotForTheDraftThatCameBack(t *testing.T) {
+	for what, drafts := range map[string][2]string{
+		"a late look": {"half a thought", ""}, "begun since": {"", "another thought"}, "the same text": {"Task 1 of story: look at the sheds and the barn", ""},
+	} {
+		storyAs(t, what, with(func(t *testing.T, p *person, h *host, a *agent) {
+			a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
+			a.person(drafts[0])
+			p.wait("thinks", time.Second, time.Second)
+			typed := false
+			h.term.before = func(string) { typed = true }
+			p.w.delay = func(c *call) time.Duration {
+				switch {
+				case what != "the same text" && typed && strings.HasPrefix(c.what, "Look "):
+					p.w.delay = nil
+					a.person("", tmux.Enter)
+					a.person(drafts[1])
+					return 3 * time.Second
+				case what == "the same text" && strings.HasPrefix(c.what, "RecordHook UserPromptSubmit"):
+					return 3 * time.Second
+				}
+				return 0
+			}
+			p.send(a.id)
+			p.await("the message to be typed", time.Minute, func() bool { return typed })
+			p.wait("looks elsewhere", 8*time.Second, 8*time.Second)
+			equal(t, "the composer holds", a.composer.Text, drafts[0]+drafts[1])
+		}))
+	}
+}
+
+// TestLongMessageBesideADraft: a person's draft is put aside for a message that the composer folds, and the agent is slow to read its keyboard.
+// The daemon presses Enter for the message, and the draft comes back.
+func TestLongMessageBesideADraft(t *testing.T) {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		a.person("half a thought")
+		p.wait("thinks", time.Second, time.Second)
+		h.term.before = func(string) { a.frozen = time.Now().Add(2 * time.Second) }
+		message(p, h, a, strings.Repeat("look at each of the sheds\n", 50))
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+		equal(t, "the composer holds", a.composer.Text, "half a thought")
+	}))
+}
+
+// TestEnterByEchoIsKnown: the daemon has pressed Enter for a text to a CLI that tells nothing, and another writer is first when it stores that.
+// The daemon stores it again. It knows that the text was submitted, so nobody is asked to send it once more.
+func TestEnterByEchoIsKnown(t *testing.T) {
+	story(t, withOn(linesName, func(t *testing.T, p *person, h *host, a *agent) {
+		p.send(a.id)
+		met := p.w.failFirst(moved, 3, calls("RecordHook UserPromptSubmit"))
+		if d := verdict(p, a); *met != 3 || *d.Verdict != daemon.Submitted {
+			t.Errorf("%d commits have failed; the verdict is %s: %s", *met, *d.Verdict, d.Evidence)
+		}
+	}))
+}
+
+// TestStopOfAPromptThatNobodyHasHeardOf: a person prompts an agent just before the daemon types a message, and the hook of that prompt is lost.
+// The agent reads the message after the turn. The Stop of the turn does not prove that it was taken. Every run checks that no text with the
+// verdict submitted was kept from its agent.
+func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
+	for cli, event := range map[string]string{"claude": "UserPromptSubmit", "gemini": "BeforeAgent"} {
+		storyAs(t, cli, withOn(cli, func(t *testing.T, p *person, h *host, a *agent) {
+			a.mood.think = time.Second
+			h.term.before = func(string) {
+				h.term.before = nil
+				a.person("some work", tmux.Enter)
+			}
+			lost := p.w.failFirst(lostHook, 1, func(c *call) bool { return c.kind == sending && isHook(c.own, event) })
+			p.w.delayEach(5*time.Second, func(c *call) bool { return *lost > 0 && c.what == "reads its keyboard" })
+			p.send(a.id)
+			if d := verdict(p, a); *lost == 0 || *d.Verdict != daemon.Submitted {
+				t.Errorf("%d hooks are lost; the verdict is %s: %s", *lost, *d.Verdict, d.Evidence)
+			}
+		}))
+	}
 }

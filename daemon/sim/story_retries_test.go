@@ -15,50 +15,32 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// hand is a request for a handoff, which may be refused.
-func hand(p *person, h *host, id int64) error {
-	return p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.RequestHandoff(ctx, id, handoffs.HandoffRequest{Force: true}))
-	})
-}
-
-// resumeAgent is a request to open the session of an agent again, which may be refused.
-func resumeAgent(p *person, h *host, id int64) error {
-	return p.ask(h, "resume", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.ResumeAgent(ctx, id)) })
-}
-
 // TestLateSuccessor: a successor does not register in time. It is left to a person, and until it is briefed it can't be handed over, nor can
 // its predecessor's session be opened again. It registers later: the handoff does not go on by itself, and a retry goes on with it.
 func TestLateSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 5 * time.Minute })
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		p.w.holdFirst(5*time.Minute, func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
-		wantCode(t, hand(p, h, next), "handoff_in_progress")
-		wantCode(t, resumeAgent(p, h, a.id), "handoff_in_progress")
+		wantCode(t, handOff(p, h, next, handoffs.HandoffRequest{Force: true}), "handoff_in_progress")
+		wantCode(t, errorOf(resumeAgent(p, h, a.id)), "handoff_in_progress")
 		late := p.reach(a, daemon.Failed)
 		if e := late.Error; e.Code != "registration_timeout" || e.Phase != daemon.AwaitingRegistration || late.RecordedAt == nil {
 			t.Errorf("it failed with %+v", e)
 		}
-		for _, part := range []string{"1m30s", "record is kept", "understudy handoff retry 1"} {
-			if !strings.Contains(late.Error.Message, part) {
-				t.Errorf("the failure %q does not name %q", late.Error.Message, part)
-			}
-		}
+		names(t, "the failure", late.Error.Message, "1m30s", "record is kept", "understudy handoff retry 1")
 		p.await("its registration", 10*time.Minute, func() bool { b := p.w.process(next); return b != nil && p.row(b).State == daemon.Idle })
 		p.wait("looks on", time.Minute, time.Minute)
 		equal(t, "it went on by itself", p.handoffs(a.id)[0].Phase, daemon.Failed)
 		p.retryToEnd(a)
 		equal(t, "the successor is agent", *p.handoffs(a.id)[0].SuccessorID, next)
-		wantCode(t, resumeAgent(p, h, a.id), "agent_resumed")
-	})
+		wantCode(t, errorOf(resumeAgent(p, h, a.id)), "agent_resumed")
+	}))
 }
 
 // TestMessageBeforeTheBriefing: a message for a successor that is not briefed yet waits for the injection prompt.
 func TestMessageBeforeTheBriefing(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 20 * time.Second })
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		p.w.holdFirst(20*time.Second, func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 })
 		next := *p.request(h, a, daemon.AwaitingRegistration).SuccessorID
 		p.send(next)
 		p.reach(a, daemon.Completed)
@@ -67,16 +49,13 @@ func TestMessageBeforeTheBriefing(t *testing.T) {
 		if !strings.Contains(b.given[0], "you take over from agent 1") {
 			t.Errorf("the successor was given %q first", b.given[0])
 		}
-	})
+	}))
 }
 
 // TestFilesOfTheRecord: a context file that is not the recorded one is not delivered, whenever it was changed and whatever is in its place. A
 // retry writes it anew from the record, and the document as well if that is gone; what a person has written there stays. The successor
 // that waited goes on.
 func TestFilesOfTheRecord(t *testing.T) {
-	instead := func(make func(string) error) func(string) error {
-		return func(path string) error { _ = os.Remove(path); return make(path) }
-	}
 	for name, c := range map[string]struct {
 		after string
 		in    daemon.Phase
@@ -87,11 +66,8 @@ func TestFilesOfTheRecord(t *testing.T) {
 		"a FIFO":             {"→ recorded", daemon.InjectingSkill, instead(func(path string) error { return syscall.Mkfifo(path, 0o600) })},
 		"gone":               {"→ recorded", daemon.InjectingSkill, os.Remove},
 	} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.w.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() {
-				p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath))
-			})
+		storyAs(t, name, with(func(t *testing.T, p *person, h *host, a *agent) {
+			p.w.afterFirst(func(what string) bool { return strings.Contains(what, c.after) }, func() { p.w.ok(c.spoil(*p.handoffs(a.id)[0].ContextPath)) })
 			bad := p.request(h, a, daemon.Failed)
 			if bad.Error.Code != "context_changed" || bad.Error.Phase != c.in || !strings.Contains(bad.Error.Message, *bad.ContextPath) {
 				t.Fatalf("it failed with %+v", bad.Error)
@@ -111,32 +87,29 @@ func TestFilesOfTheRecord(t *testing.T) {
 			if mustRead(*bad.ContextPath) != record.Context || mustRead(bad.FilePath) != want {
 				t.Errorf("the context is %q, the document %q", mustRead(*bad.ContextPath), mustRead(bad.FilePath))
 			}
-		})
+		}))
 	}
 }
 
 // TestSuccessorWithoutADirectory: the directory in which the successor is to work is gone. The handoff fails and names it, and a retry goes
 // on when it is back.
 func TestSuccessorWithoutADirectory(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.w.delayFirst(func(c *call) bool { return isCommit(c, "→ spawning") }, func() time.Duration {
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		beforeFirst(p.w, commits("→ spawning"), func() {
 			p.w.ok(os.Rename(h.cwd, h.cwd+".away"))
-			return 0
 		})
 		if bad := p.request(h, a, daemon.Failed); bad.Error.Code != "spawn_failed" || !strings.Contains(bad.Error.Message, h.cwd) {
 			t.Errorf("it failed with %+v", bad.Error)
 		}
 		p.w.ok(os.Rename(h.cwd+".away", h.cwd))
 		p.retryToEnd(a)
-	})
+	}))
 }
 
 // TestRetryBesideANewHandoff: an agent is handed over anew after its handoff failed before the record. The failed one can't be retried beside
 // the new one, nor after it.
 func TestRetryBesideANewHandoff(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.failing = true
 		first := p.request(h, a, daemon.Failed)
 		wantFailure(p, t, &first, daemon.AwaitingDocument, "runtime_error", "429")
@@ -146,22 +119,18 @@ func TestRetryBesideANewHandoff(t *testing.T) {
 		wantCode(t, err, "handoff_in_progress")
 		p.reach(a, daemon.Completed)
 		wantCode(t, retryAs(p, &first, handoffs.Retry{}), "handoff_superseded")
-	})
+	}))
 }
 
 // TestRetryChoosesAnotherSuccessor: a retry may name another runtime and mode of a successor that is gone. What it chose is on the row. A
 // successor that lives keeps its own, and so do several heirs.
 func TestRetryChoosesAnotherSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.w.delayFirst(func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 }, func() time.Duration { return 3 * time.Minute })
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		p.w.holdFirst(3*time.Minute, func(c *call) bool { return c.what == "starts" && len(p.w.agents) == 2 })
 		bad := p.request(h, a, daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "agent_active")
 		p.stop(h, *bad.SuccessorID, true)
-		p.await("its end", time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), *bad.SuccessorID)
-			return err == nil && row.EndedAt != nil
-		})
+		p.await("its end", time.Minute, func() bool { return rowOf(p, *bad.SuccessorID).EndedAt != nil })
 		for _, in := range []handoffs.Retry{{Runtime: "nothing"}, {Runtime: "claude", PermissionMode: "edits"}, {PermissionMode: "--yolo"}} {
 			if err := retryAs(p, &bad, in); err == nil {
 				t.Errorf("the retry %+v was taken", in)
@@ -169,53 +138,44 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		}
 		p.w.ok(retryAs(p, &bad, handoffs.Retry{Runtime: "codex", PermissionMode: "read-only"}))
 		done := p.reach(a, daemon.Completed)
-		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
-		if err != nil || next.Runtime != "codex" || next.PermissionMode != "read-only" || done.Heirs[0].Runtime != "codex" {
-			t.Errorf("the successor runs on %s in the mode %q (%v); the row names %+v", next.Runtime, next.PermissionMode, err, done.Heirs)
+		next := rowOf(p, *done.SuccessorID)
+		if next.Runtime != "codex" || next.PermissionMode != "read-only" || done.Heirs[0].Runtime != "codex" {
+			t.Errorf("the successor runs on %s in the mode %q; the row names %+v", next.Runtime, next.PermissionMode, done.Heirs)
 		}
-	})
-	storyAs(t, "of several heirs", func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	}))
+	storyAs(t, "of several heirs", with(func(t *testing.T, p *person, h *host, a *agent) {
 		killHeir(p, a, 1)
 		bad := share(p, h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
 		wantCode(t, retryAs(p, &bad, handoffs.Retry{PermissionMode: "plan"}), "bad_heirs")
-	})
+	}))
 }
 
 // TestGeneratedDocumentThatSaysLittle: it stops the handoff before anything is ended. A retry has another one written; with force the document
 // that is there is taken.
 func TestGeneratedDocumentThatSaysLittle(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 		const little = "# Handoff\n\n## What Was Done\n\nNothing.\n"
 		copies := 0
 		a.copied = func(string) (string, string) { copies++; return little, "" }
-		p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))
-		}))
+		p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))
 		for n := range 2 {
 			p.await("its end", time.Minute, func() bool { return copies == n+1 && p.handoffs(a.id)[0].Phase == daemon.Failed })
 			bad := p.handoffs(a.id)[0]
 			wantFailure(p, t, &bad, daemon.Verifying, "document_says_nothing", "fewer than 15", "`--force`")
-			if err := os.Chtimes(bad.FilePath, h.now(), h.now()); err != nil { // the daemon has written it, at the machine's time
-				t.Error(err)
-			}
+			p.w.ok(os.Chtimes(bad.FilePath, h.now(), h.now())) // the daemon has written it, at the machine's time
 			p.w.ok(retryAs(p, &bad, handoffs.Retry{Force: n == 1}))
 		}
 		if done := p.reach(a, daemon.Completed); !done.Forced || copies != 2 || mustRead(done.FilePath) != little {
 			t.Errorf("forced %t, after %d copies", done.Forced, copies)
 		}
-	})
+	}))
 }
 
 // TestCopyOfAnAgentThatEnds: the session of an agent can be copied after the agent has ended, so its end stops nothing: neither while a copy
 // writes the document nor before one begins.
 func TestCopyOfAnAgentThatEnds(t *testing.T) {
 	for _, begun := range []bool{true, false} {
-		storyAs(t, map[bool]string{true: "while it writes", false: "before it begins"}[begun], func(_ *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, map[bool]string{true: "while it writes", false: "before it begins"}[begun], withWorked(func(_ *testing.T, p *person, h *host, a *agent) {
 			if !begun {
 				a.extra = func(context.Context) bool { a.do("goes on", time.Minute, time.Minute); return true }
 				a.person("some work", tmux.Enter)
@@ -226,28 +186,19 @@ func TestCopyOfAnAgentThatEnds(t *testing.T) {
 			p.wait("looks on", time.Second, time.Second)
 			a.signal(syscall.SIGKILL)
 			p.reach(a, daemon.Completed)
-		})
+		}))
 	}
 }
 
 // TestRequestThatIsTriedAgainKeepsItsID: another writer is first when the row of a handoff is committed. What a person reads of handoff 1 is
 // not about the second attempt.
 func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		tries := 0
-		p.w.inject = func(c *call) fault {
-			if isCommit(c, "new handoff") {
-				if tries++; tries < 3 {
-					return moved
-				}
-			}
-			return none
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
+		tries := p.w.failFirst(moved, 2, commits("new handoff"))
+		if done := p.request(h, a, daemon.Completed); done.ID != 1 || *tries != 2 {
+			t.Errorf("handoff %d after %d tries in vain", done.ID, *tries)
 		}
-		if done := p.request(h, a, daemon.Completed); done.ID != 1 || tries != 3 {
-			t.Errorf("handoff %d after %d tries", done.ID, tries)
-		}
-	})
+	}))
 }
 
 // TestMessagesOfAnAgentThatIsGone: commands are about the session that ends: they are dropped at the record with an alert, and refused after
@@ -255,27 +206,16 @@ func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
 // died. After a week, or if the agent is dismissed, the operator is told that nobody got them. Every run checks the alert.
 func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 	for _, how := range []string{"failed", "resumed", "dismissed"} {
-		storyAs(t, how, func(t *testing.T, p *person, h *host) {
-			a := p.agent(h)
-			p.promptOnce(a)
+		storyAs(t, how, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = 10 * time.Second
-			say := func(text string, command bool) (d daemon.Delivery, err error) {
-				err = p.ask(h, "send "+text, func(ctx context.Context, house *house.House) (err error) {
-					d, err = house.Daemon.SendMessage(ctx, a.id, text, command)
-					return err
-				})
-				return d, err
-			}
 			if how == "failed" {
 				p.request(h, a, daemon.AwaitingDocument)
-				command, err := say("/compact", true)
-				if err != nil {
-					t.Error(err)
-				}
+				command, err := say(p, h, a.id, "/compact", true)
+				p.w.ok(err)
 				p.w.born = func(next *agent) { next.end("died", 1) }
 				a.mood.deaf = true
 				p.reach(a, daemon.ShuttingDown)
-				_, err = say("/compact", true)
+				_, err = say(p, h, a.id, "/compact", true)
 				wantCode(t, err, "handoff_recorded")
 				if got, err := p.w.store.Delivery(ctx(), command.ID); err != nil || got.Verdict == nil || got.Evidence != "the agent's handoff was recorded" {
 					t.Errorf("the command: %+v %v", got, err)
@@ -284,17 +224,9 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				a.person("some work", tmux.Enter)
 				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
 			}
-			message, err := say("Mend the fence", false)
-			if err != nil {
-				t.Error(err)
-			}
-			row := func() daemon.Delivery {
-				d, err := p.w.store.Delivery(ctx(), message.ID)
-				if err != nil {
-					t.Error(err)
-				}
-				return d
-			}
+			message, err := say(p, h, a.id, "Mend the fence", false)
+			p.w.ok(err)
+			row := func() daemon.Delivery { return must(p.w.store.Delivery(ctx(), message.ID)) }
 			switch how {
 			case "failed":
 				if message.Evidence != "it waits for the agent's successor" {
@@ -333,24 +265,16 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 				p.w.ok(p.ask(h, "dismiss", func(ctx context.Context, d *house.House) error {
 					return errorOf(d.Marks.DismissAgent(ctx, a.id, p.name))
 				}))
-				if err := p.ask(h, "resume all", func(ctx context.Context, d *house.House) error {
-					if list, err := d.Daemon.ResumeAgents(ctx, nil); err != nil || len(list) != 0 {
-						t.Errorf("resumed %+v: %v", list, err)
-					}
-					return nil
-				}); err != nil {
-					t.Error(err)
-				}
+				equal(t, "resumed", len(resumeAll(p, h)), 0)
 			}
 			p.await("the verdict", 2*time.Minute, func() bool { return row().Verdict != nil && *row().Verdict == daemon.NotSubmitted })
-		})
+		}))
 	}
 }
 
 // TestProcessThatIsTakenForEnded: the daemon takes an agent's process for ended by mistake. It ends neither the process nor its pane.
 func TestProcessThatIsTakenForEnded(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.inject = func(c *call) fault {
 			if strings.HasPrefix(c.what, "Kill") || strings.HasPrefix(c.what, "Signal ") {
 				t.Errorf("a daemon ends it: %s", c.what)
@@ -364,7 +288,7 @@ func TestProcessThatIsTakenForEnded(t *testing.T) {
 			t.Errorf("the pane is %+v, %v", info, err)
 		}
 		a.signal(syscall.SIGKILL)
-	})
+	}))
 }
 
 // TestRefusedTexts: another hook refuses a text of the daemon's. The handoff that waits for it fails at once, with the reason, and a retry

@@ -10,33 +10,19 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // agentOn starts an agent on a runtime, and returns it once it is idle, and has its skill.
 func agentOn(p *person, h *host, runtime string) *agent {
-	var id int64
-	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
-		id = a.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	p.await("its registration", 2*time.Minute, func() bool {
-		a, err := p.w.store.Agent(ctx(), id)
-		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle && a.SkillInjectedAt != nil
-	})
-	return p.w.process(id)
+	a := awaitIdle(p, startOn(p, h, runtime))
+	p.await("its skill", 2*time.Minute, func() bool { return p.row(a).SkillInjectedAt != nil && p.row(a).State == daemon.Idle })
+	return a
 }
 
 // message sends a text to an agent.
 func message(p *person, h *host, a *agent, text string) {
-	p.w.ok(p.ask(h, "send", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.SendMessage(ctx, a.id, text, false))
-	}))
+	p.w.ok(errorOf(say(p, h, a.id, text, false)))
 }
 
 // pressed returns the keys that daemons have pressed in an agent's pane since the last text.
@@ -51,7 +37,7 @@ func pressed(h *host, a *agent) (keys []tmux.Key) {
 
 // hitLimit has an agent that shows its limit on the screen only hit one in its next turn.
 func hitLimit(p *person, h *host, a *agent) {
-	a.limits = append(a.limits, &limitHit{over: time.Now().Add(time.Hour), text: "You have exhausted your daily quota on this model."})
+	hits(a, time.Hour)
 	message(p, h, a, "some work")
 	p.poll("the question about the limit", func() bool { return a.dialog != nil && a.dialog.limit })
 }
@@ -59,9 +45,8 @@ func hitLimit(p *person, h *host, a *agent) {
 // TestLimitOnTheScreenIsLeft: the daemon answers the question about a usage limit with Stop, with two keys, although it is
 // killed after the first. The agent is limited then, and is handed over as any other.
 func TestLimitOnTheScreenIsLeft(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "gemini")
-		p.w.failFirst(crashAfter, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
+	story(t, withOn("gemini", func(t *testing.T, p *person, h *host, a *agent) {
+		p.w.failFirst(crashAfter, 1, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") })
 		hitLimit(p, h, a)
 		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		if keys := pressed(h, a); !slices.Equal(keys[len(keys)-2:], []tmux.Key{tmux.Down, tmux.Enter}) || len(keys) != 3 {
@@ -70,14 +55,13 @@ func TestLimitOnTheScreenIsLeft(t *testing.T) {
 		equal(t, "daemons were started", h.starts, 2)
 		a.limits = nil
 		p.request(h, a, daemon.Completed)
-	})
+	}))
 }
 
 // TestLimitOnTheScreenThatStays: the agent takes no keys. After some of them the daemon reports the question as every other
 // dialog, and presses none any more. Once the agent reads them, whoever answers last ends the turn.
 func TestLimitOnTheScreenThatStays(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "gemini")
+	story(t, withOn("gemini", func(t *testing.T, p *person, h *host, a *agent) {
 		hitLimit(p, h, a)
 		a.mood.hands = 0
 		a.frozen = time.Now().Add(time.Minute)
@@ -95,14 +79,13 @@ func TestLimitOnTheScreenThatStays(t *testing.T) {
 		a.person("", tmux.Enter)
 		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
 		a.limits = nil
-	})
+	}))
 }
 
 // TestEndBehindADialogIsSeen: the hooks of the end of a dialog and of the end of its turn are lost, and the runtime has no registry. The screen
 // shows that the turn is over.
 func TestEndBehindADialogIsSeen(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "omp")
+	story(t, withOn("omp", func(t *testing.T, p *person, h *host, a *agent) {
 		a.extra = func(context.Context) bool {
 			a.askHeld("touch one", false)
 			return true
@@ -116,14 +99,13 @@ func TestEndBehindADialogIsSeen(t *testing.T) {
 		})
 		a.person("", tmux.Enter)
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-	})
+	}))
 }
 
 // TestEchoLooksAgain: the commit of the intention to type takes long, and a dialog opens meanwhile. The daemon looks again, and
 // types nothing into the dialog of a program that it knows by its screen only.
 func TestEchoLooksAgain(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := agentOn(p, h, linesName)
+	story(t, withOn(linesName, func(t *testing.T, p *person, h *host, a *agent) {
 		p.w.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "typing") }, func() time.Duration {
 			go ask(a, "a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
 			return 2 * time.Second
@@ -139,7 +121,7 @@ func TestEchoLooksAgain(t *testing.T) {
 		if !slices.Contains(a.given, "some work") {
 			t.Error("the text was not delivered after the dialog")
 		}
-	})
+	}))
 }
 
 // stopsAtAQuestion has a program that is known by its screen only stop at a question, in a turn.
@@ -174,10 +156,8 @@ func TestSleepIsNoStillness(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := stopsAtAQuestion(p, h)
 		p.wait("waits", time.Minute, time.Minute)
-		h.asleep = time.Now().Add(time.Hour)
-		h.noteAbsence(h.asleep)
-		p.w.calm = h.asleep
-		p.wait("sleeps, and wakes", time.Hour+time.Minute, time.Hour+time.Minute)
+		sleep(p, h)
+		p.wait("wakes", time.Minute, time.Minute)
 		if row := p.row(a); row.Trouble != nil || row.State != daemon.Working {
 			t.Errorf("the agent is %s in trouble %+v", row.State, row.Trouble)
 		}
@@ -186,27 +166,25 @@ func TestSleepIsNoStillness(t *testing.T) {
 	})
 }
 
-// TestEnterAfterAKill: a daemon is killed between a paste and Enter. The text stands in the composer of a CLI that cannot put a
-// draft aside. The next daemon presses Enter.
-func TestEnterAfterAKill(t *testing.T) {
-	for _, runtime := range []string{"gemini", "codex"} {
-		storyAs(t, runtime, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, runtime)
-			p.w.failFirst(crashBefore, func(c *call) bool { return strings.HasPrefix(c.what, "Press ") })
+// TestEnterAfterKills: daemons are killed between a paste and Enter, one after the other, as many as Enters that a delivery may have. The text
+// stands in the composer, also of a CLI that cannot put a draft aside. The next daemon presses Enter, once.
+func TestEnterAfterKills(t *testing.T) {
+	for _, runtime := range []string{"claude", "gemini", "codex"} {
+		storyAs(t, runtime, withOn(runtime, func(t *testing.T, p *person, h *host, a *agent) {
+			p.w.failFirst(crashBefore, 3, calls("Press "))
 			message(p, h, a, "some work")
-			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
-			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
+			awaitRest(p, a)
+			if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 4 {
 				t.Errorf("keys %v by %d daemons", keys, h.starts)
 			}
-		})
+		}))
 	}
 }
 
 // TestEnterAfterAStop: a daemon is stopped between a paste and Enter, its last commit is carried out, and the next one starts at once. Enter
 // does not come so soon after the paste that the CLI drops it. Every run checks that.
 func TestEnterAfterAStop(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		a := agentOn(p, h, "gemini")
+	story(t, withOn("gemini", func(_ *testing.T, p *person, h *host, a *agent) {
 		p.w.failEach(lostAnswer, func(c *call) bool { return c.abandoned() })
 		p.w.delay = func(c *call) time.Duration {
 			if strings.HasPrefix(c.what, "restarts ") {
@@ -220,7 +198,7 @@ func TestEnterAfterAStop(t *testing.T) {
 		})
 		message(p, h, a, "some work")
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
-	})
+	}))
 }
 
 // TestServerIsSilent: a server takes a text, and answers nobody for longer than ack_timeout. Nothing can show the text meanwhile, so that
@@ -233,8 +211,7 @@ func TestServerIsSilent(t *testing.T) {
 		"a minute":    {time.Minute, daemon.Submitted},
 		"ten minutes": {10 * time.Minute, daemon.Unconfirmed},
 	} {
-		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			a := agentOn(p, h, "opencode")
+		storyAs(t, name, withOn("opencode", func(t *testing.T, p *person, h *host, a *agent) {
 			var since time.Time
 			p.w.inject = func(one *call) fault {
 				given := strings.HasPrefix(one.what, "POST prompt")
@@ -254,7 +231,7 @@ func TestServerIsSilent(t *testing.T) {
 			if n := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") })); n != 1 {
 				t.Errorf("the agent was given the text %d times", n)
 			}
-		})
+		}))
 	}
 }
 

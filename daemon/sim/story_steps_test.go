@@ -54,17 +54,9 @@ func TestStepFailures(t *testing.T) {
 // TestStopAfterTheEnd: an agent ends right after its turn, and its Stop comes a moment after its end. The Stop counts.
 func TestStopAfterTheEnd(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		stopping := false
-		p.w.delay = func(c *call) time.Duration {
-			if c.what != "connects" || c.own.host == nil || !isHook(c.own, "Stop") {
-				return 0
-			}
-			stopping = true
-			return 400 * time.Millisecond
-		}
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its Stop", func() bool { return stopping })
+		stopping := p.w.holdFirst(400*time.Millisecond, func(c *call) bool { return c.what == "connects" && isHook(c.own, "Stop") })
+		id, a := begun(p, h, "one")
+		p.poll("its Stop", func() bool { return *stopping })
 		a.signal(syscall.SIGKILL)
 		p.reachStatus(id, daemon.PipelineDone)
 	})
@@ -73,41 +65,33 @@ func TestStopAfterTheEnd(t *testing.T) {
 // TestStepHearsAll: a step ends only when its agent has answered every message, every prompt from its pane and every
 // notification of its background tasks. It does not end with an interrupted turn.
 func TestStepHearsAll(t *testing.T) {
-	message := func(p *person, a *agent) { p.send(a.id) }
 	for name, say := range map[string]func(p *person, a *agent){
-		"a message":       message,
+		"a message":       func(p *person, a *agent) { p.send(a.id) },
 		"a queued prompt": func(_ *person, a *agent) { a.person("one more thing", tmux.Enter) },
 	} {
 		storyAs(t, name, func(t *testing.T, p *person, h *host) {
-			p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
-			id := p.startPipeline(h, "one")
-			a := p.newest(id, 0)
-			p.poll("its turn", func() bool { return a.stop != nil })
+			id, a := atWork(p, h, 20*time.Second)
+			a.mood.hands = 10 * time.Millisecond
 			say(p, a)
 			done := p.reachStatus(id, daemon.PipelineDone)
-			if len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
-				t.Errorf("the output is %q, the agent's answers are %q", done.Steps[0].LatestHandoff.ContentMD, a.answers)
-			}
+			equal(t, "the output is the second answer of", []string{a.answers[0], done.Steps[0].LatestHandoff.ContentMD}, a.answers)
 		})
 	}
 	storyAs(t, "a message as the turn ends", func(t *testing.T, p *person, h *host) {
-		ending := p.w.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		ending := p.w.holdFirst(150*time.Millisecond, commits("«step_done»"))
+		id, a := begun(p, h, "one")
 		p.poll("the end of the step", func() bool { return *ending })
-		message(p, a)
-		if done := p.reachStatus(id, daemon.PipelineDone); len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
-			t.Errorf("the agent's answers are %q, the pipeline is %s", a.answers, done.Status)
-		}
+		p.send(a.id)
+		done := p.reachStatus(id, daemon.PipelineDone)
+		equal(t, "the output is the second answer of", []string{a.answers[0], done.Steps[0].LatestHandoff.ContentMD}, a.answers)
 	})
 	storyAs(t, "a background task", func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.tasks = 1 }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		p.await("its answer", time.Minute, func() bool { return len(a.answers) > 0 })
 		p.wait("waits", 20*time.Second, 20*time.Second)
-		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning {
-			t.Errorf("the pipeline is %s while a task runs: %v", pl.Status, err)
+		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning {
+			t.Errorf("the pipeline is %s while a task runs", pl.Status)
 		}
 		a.tasks--
 		a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
@@ -115,63 +99,36 @@ func TestStepHearsAll(t *testing.T) {
 	})
 	storyAs(t, "a background task that does not end", func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.tasks = 1 }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		done := p.reachStatus(id, daemon.PipelineDone)
-		if done.Steps[0].LatestHandoff == nil {
-			return
-		}
 		const want = "Step 1 (developer-kim-2) ended with a background task of its agent still at work."
 		if done.Steps[0].LatestHandoff.ContentMD != a.answers[0] || !slices.Contains(done.Warnings, want) {
 			t.Errorf("the output is %q, the warnings are %q", done.Steps[0].LatestHandoff.ContentMD, done.Warnings)
 		}
 	})
 	storyAs(t, "an interrupted turn", func(t *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.think, a.mood.hands = 20*time.Second, 10*time.Millisecond }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
-		message(p, a)
+		id, a := atWork(p, h, 20*time.Second)
+		a.mood.hands = 10 * time.Millisecond
+		p.send(a.id)
 		p.poll("the next turn", func() bool { return a.stop != nil && strings.HasPrefix(a.working, "Task") })
 		a.person("", tmux.Escape)
 		p.wait("waits", 30*time.Second, 30*time.Second)
-		if pl, err := p.w.store.Pipeline(ctx(), id); err != nil || pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "as after Esc") {
-			t.Errorf("the pipeline is %s (%s) after its agent was interrupted: %v", pl.Status, pl.Note, err)
+		if pl := pipelineOf(p, id); pl.Status != daemon.PipelineRunning || !strings.Contains(pl.Note, "as after Esc") {
+			t.Errorf("the pipeline is %s (%s) after its agent was interrupted", pl.Status, pl.Note)
 		}
 		a.person("go on", tmux.Enter)
 		p.reachStatus(id, daemon.PipelineDone)
 	})
 }
 
-// TestForgottenPromptIsTypedOnce: a dialog makes an agent forget its step's prompt. The daemon types it, but not if the
-// agent takes the prompt after all just before. Every run checks that the agent takes it once.
-func TestForgottenPromptIsTypedOnce(t *testing.T) {
-	forgetful := func(p *person, h *host) (int64, *agent) {
-		p.w.born = func(a *agent) { a.mood.trust, a.mood.forgets = true, true }
-		id := p.startPipeline(h, "one")
-		var a *agent
-		p.await("the dialog", time.Minute, func() bool {
-			i := slices.IndexFunc(p.w.agents, func(a *agent) bool { return a.dialog != nil })
-			if i >= 0 {
-				a = p.w.agents[i]
-			}
-			return a != nil
-		})
-		a.person("", tmux.Enter)
-		return id, a
-	}
-	storyAs(t, "forgotten", func(_ *testing.T, p *person, h *host) {
-		id, _ := forgetful(p, h)
-		p.reachStatus(id, daemon.PipelineDone)
-	})
-	storyAs(t, "taken after all", func(t *testing.T, p *person, h *host) {
+// TestForgottenPromptIsTakenAfterAll: a dialog makes an agent forget its step's prompt. The daemon is about to type it as the agent takes it after
+// all. Every run checks that the agent takes it once.
+func TestForgottenPromptIsTakenAfterAll(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
 		id, a := forgetful(p, h)
-		typing := p.w.holdFirst(5*time.Second, func(c *call) bool { return isCommit(c, " typing ") })
+		typing := p.w.holdFirst(5*time.Second, commits(" typing "))
 		p.poll("the typing", func() bool { return *typing })
-		pl, err := p.w.store.Pipeline(ctx(), id)
-		if err != nil {
-			t.Error(err)
-		}
+		pl := pipelineOf(p, id)
 		a.given = append(a.given, pl.Steps[0].Input)
 		a.enqueue(job{prompt: pl.Steps[0].Input})
 		p.reachStatus(id, daemon.PipelineDone)
@@ -182,9 +139,8 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 // an agent that is being stopped. Every run checks that.
 func TestHandoffAsItsStepEnds(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		ending := p.w.holdFirst(150*time.Millisecond, func(c *call) bool { return isCommit(c, "«step_done»") })
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		ending := p.w.holdFirst(150*time.Millisecond, commits("«step_done»"))
+		id, a := begun(p, h, "one")
 		p.poll("the end of the step", func() bool { return *ending })
 		p.requestHandoff(h, a, "") // the request is first, so the step goes on with the successor
 		a.mood.deaf = true
@@ -196,8 +152,7 @@ func TestHandoffAsItsStepEnds(t *testing.T) {
 func TestAgentOfAStepStays(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.undead, a.mood.deaf, p.w.born = true, true, nil }
-		id := p.startPipeline(h, "four")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "four")
 		p.newest(id, 1)
 		a.undead = false
 		a.signal(syscall.SIGKILL)
@@ -225,8 +180,8 @@ func TestNoSecondPaneAfterAnOutage(t *testing.T) {
 		p.poll("the end of its turn", func() bool { return lost.stop == nil })
 		h.term.die()
 		p.await("the end of the pipeline", 10*time.Minute, func() bool {
-			pl, err := p.w.store.Pipeline(ctx(), id)
-			return err == nil && (pl.Status == daemon.PipelineDone || pl.Status == daemon.PipelineFailed)
+			pl := pipelineOf(p, id)
+			return pl.Status == daemon.PipelineDone || pl.Status == daemon.PipelineFailed
 		})
 	})
 }
@@ -254,17 +209,9 @@ func TestProcessThatWasNeverStored(t *testing.T) {
 func TestOutageWhileLaunched(t *testing.T) {
 	for _, first := range []string{"pipeline ", "Commit agent 1 starting "} {
 		storyAs(t, first, func(t *testing.T, p *person, h *host) {
-			p.w.inject = func(c *call) fault {
-				if c.who != "agent 1" || !strings.HasPrefix(c.what, first) {
-					return none
-				}
-				p.w.inject = nil
-				return failed
-			}
+			away := p.w.failFirst(failed, 1, func(c *call) bool { return c.who == "agent 1" && strings.HasPrefix(c.what, first) })
 			p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
-			if p.w.inject != nil {
-				t.Error("the database was never away")
-			}
+			equal(t, "the database was away … times", *away, 1)
 		})
 	}
 }

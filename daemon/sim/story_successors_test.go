@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -29,24 +30,19 @@ func unbriefedSuccessor(p *person, h *host, a *agent) (next *agent) {
 // nil, when the read begins, and sets *began.
 func slowRead(p *person, who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
 	began = new(bool)
-	p.w.delay = func(c *call) time.Duration {
-		if c.who != who || c.what != fmt.Sprint("agent ", a.id) || !isTime() {
-			return 0
-		}
-		p.w.delay, *began = nil, true
-		if then != nil {
+	p.w.delayFirst(func(c *call) bool { return c.who == who && c.what == fmt.Sprint("agent ", a.id) && isTime() }, func() time.Duration {
+		if *began = true; then != nil {
 			then()
 		}
 		return by
-	}
+	})
 	return began
 }
 
 // TestRetryBesideTheSuccessor: a handoff failed because somebody stopped its successor. A retry starts another successor
 // only when the first has ended.
 func TestRetryBesideTheSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		next := unbriefedSuccessor(p, h, a)
 		p.stop(h, next.id, false)
 		failed := p.reach(a, daemon.Failed)
@@ -54,16 +50,13 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 		p.awaitEnd(next)
 		p.w.ok(p.retry(&failed))
 		p.reach(a, daemon.Completed)
-	})
+	}))
 }
 
 // abortedHandover aborts a pipeline before the successor at its step has its injection prompt. It returns the pipeline, its first agent, whose
 // handoff has failed behind its record, and the successor.
 func abortedHandover(p *person, h *host) (pl daemon.Pipeline, a, next *agent) {
-	p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-	id := p.startPipeline(h, "one")
-	a = p.newest(id, 0)
-	p.poll("its turn", func() bool { return a.stop != nil })
+	id, a := atWork(p, h, 5*time.Second)
 	next = unbriefedSuccessor(p, h, a)
 	p.abort(h, id)
 	p.reach(a, daemon.Failed)
@@ -86,9 +79,9 @@ func TestResumeBesideTheSuccessor(t *testing.T) {
 			}
 		}
 		ids := done.Steps[0].AgentIDs
-		last, err := p.w.store.Agent(ctx(), ids[len(ids)-1])
-		if err != nil || last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
-			t.Errorf("agent %d ended the step, but is not another successor of agent %d: %v", last.ID, a.id, err)
+		last := rowOf(p, ids[len(ids)-1])
+		if last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+			t.Errorf("agent %d ended the step, but is not another successor of agent %d", last.ID, a.id)
 		}
 	})
 }
@@ -115,8 +108,7 @@ func TestOutageWhileAStepIsTakenUp(t *testing.T) {
 // afterwards. It does not take the answer of the outgoing agent as the step's output.
 func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
+		id, a := begun(p, h, "one")
 		ended := slowRead(p, fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
 		p.poll("the end of its turn", func() bool { return *ended })
 		p.requestHandoff(h, a, "")
@@ -135,10 +127,7 @@ func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 // Every run checks that.
 func TestHandedOverWhileItIsAborted(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
+		id, a := atWork(p, h, 5*time.Second)
 		a.person("", tmux.Escape)
 		a.mood.deaf = true
 		p.request(h, a, daemon.ShuttingDown)
@@ -161,13 +150,11 @@ func TestHandedOverWhileItIsAborted(t *testing.T) {
 // TestOneSuccessor: an agent has died, and somebody has resumed its session. A retry of the agent's handoff starts no
 // successor beside the new agent.
 func TestOneSuccessor(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
+	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
 		a.mood.think = time.Minute
 		p.request(h, a, daemon.AwaitingDocument)
 		a.signal(syscall.SIGKILL)
-		failed := p.reach(a, daemon.Failed)
-		equal(t, "failed with", failed.Error.Code, daemon.Code("agent_gone"))
+		failed := failsBy(p, a, "agent_gone")
 		next := p.reopen(h, a.id)
 		wantCode(t, p.retry(&failed), "agent_resumed")
 		p.stop(h, next.ID, true)
@@ -177,5 +164,80 @@ func TestOneSuccessor(t *testing.T) {
 			t.Error(err)
 		}
 		p.reach(a, daemon.Failed)
+	}))
+}
+
+// TestRetryBesideTheWriter: the document comes later than document_timeout, and somebody retries at once. The retry waits for the end of
+// the turn that writes the document, and takes it: the agent is asked once.
+func TestRetryBesideTheWriter(t *testing.T) {
+	for name, slow := range map[string]func(p *person, a *agent, ctx context.Context) bool{
+		"it writes for long": func(_ *person, a *agent, ctx context.Context) bool {
+			return !a.doIn(ctx, "works long", 120*time.Second, 120*time.Second)
+		},
+		"it asks for a permission": func(p *person, a *agent, ctx context.Context) bool {
+			p.w.employEndless("somebody", func(p *person) {
+				p.wait("is away", 120*time.Second, 120*time.Second)
+				a.person("", tmux.Enter)
+			})
+			return a.permission(ctx)
+		},
+	} {
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+			a := p.agent(h)
+			p.promptOnce(a)
+			a.extra = func(ctx context.Context) bool { return slow(p, a, ctx) }
+			p.request(h, a, daemon.Completed)
+			a.askedOnce(t)
+		})
+	}
+}
+
+// askedOnce checks that the agent was asked for a document once.
+func (a *agent) askedOnce(t *testing.T) {
+	asked := 0
+	for _, text := range a.given {
+		if strings.Contains(text, "/handoffs/") {
+			asked++
+		}
+	}
+	equal(t, "the agent was asked for the document … times", asked, 1)
+}
+
+// TestRetryBesideAQueuedInstruction: a person's prompt comes before the instruction, which the runtime queues, and the API refuses that
+// prompt. No hook tells that the runtime then takes the instruction off its queue, and somebody retries at once: the agent is asked once.
+func TestRetryBesideAQueuedInstruction(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+		a := p.agent(h)
+		p.promptOnce(a)
+		beforeFirst(p.w, calls("Paste "), func() {
+			a.failing = true
+			a.person("one more thing", tmux.Enter)
+			p.w.employEndless("chance", func(p *person) {
+				p.poll("the API to refuse the prompt", func() bool { return p.row(a).TurnError != "" })
+				a.failing = false
+				a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
+			})
+		})
+		p.request(h, a, daemon.Completed)
+		a.askedOnce(t)
+	})
+}
+
+// TestGoOnIsTakenWithoutAHook: the hook of the prompt after a limit is lost. The transcript has the prompt, so nobody is asked about the
+// limit. Every run checks that.
+func TestGoOnIsTakenWithoutAHook(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.limits.OnLimit = daemon.LimitWait
+		p.end(h)
+		a := p.agent(h)
+		hits(a, 2*time.Minute)
+		a.person("some work", tmux.Enter)
+		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
+		p.loseHooks(hooks.UserPromptSubmit)
+		a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works long", 20*time.Second, 20*time.Second) }
+		p.await("the prompt", 15*time.Minute, func() bool { return p.w.goOns(a.id) == 1 && a.stop != nil })
+		p.await("the end of the limit", time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.row(a).Limit == nil })
 	})
 }

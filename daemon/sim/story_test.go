@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -73,6 +71,21 @@ func storyAs(t *testing.T, name string, tell func(t *testing.T, p *person, h *ho
 	t.Run(name, func(t *testing.T) { story(t, tell) })
 }
 
+// with begins a story with an agent that is idle.
+func with(tell func(t *testing.T, p *person, h *host, a *agent)) func(t *testing.T, p *person, h *host) {
+	return func(t *testing.T, p *person, h *host) { tell(t, p, h, p.agent(h)) }
+}
+
+// withWorked begins a story with an agent that has done a turn, so that its session has a conversation.
+func withWorked(tell func(t *testing.T, p *person, h *host, a *agent)) func(t *testing.T, p *person, h *host) {
+	return func(t *testing.T, p *person, h *host) { tell(t, p, h, startWorked(p, h)) }
+}
+
+// withOn begins a story with an agent on a runtime that is idle.
+func withOn(runtime string, tell func(t *testing.T, p *person, h *host, a *agent)) func(t *testing.T, p *person, h *host) {
+	return func(t *testing.T, p *person, h *host) { tell(t, p, h, agentOn(p, h, runtime)) }
+}
+
 // atEach tells a story once for each call that is accepts after the story has called begin: a fault meets the first of them, then the second,
 // until a story has no further one. Under the race detector it leaves out every other one.
 func atEach(t *testing.T, how fault, is func(c *call) bool, tell func(t *testing.T, p *person, h *host, begin func())) {
@@ -114,25 +127,26 @@ func afterRecord(p *person, begin func()) {
 }
 
 // start requests a new agent, and returns its id.
-func (p *person) start(h *host) (id int64) {
-	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
-		id = a.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	return id
-}
+func (p *person) start(h *host) int64 { return startOn(p, h, "claude") }
 
-// agent starts an agent and returns it once it has registered and is idle.
-func (p *person) agent(h *host) *agent {
-	id := p.start(h)
-	p.await("its registration", time.Minute, func() bool {
-		a, err := p.w.store.Agent(ctx(), id)
-		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle
+// agent starts an agent and returns it once it is idle.
+func (p *person) agent(h *host) *agent { return agentOn(p, h, "claude") }
+
+// awaitIdle waits until an agent has registered and is idle, and returns its process.
+func awaitIdle(p *person, id int64) *agent {
+	p.await("its registration", 2*time.Minute, func() bool {
+		row := rowOf(p, id)
+		return row.RegisteredAt != nil && row.State == daemon.Idle
 	})
 	return p.w.process(id)
+}
+
+// awaitTurn waits until a turn of an agent runs.
+func awaitTurn(p *person, a *agent) { p.poll("its turn", func() bool { return a.stop != nil }) }
+
+// awaitRest waits until a turn of an agent has ended, and the daemon knows that.
+func awaitRest(p *person, a *agent) {
+	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
 }
 
 // delayFirst delays the first call that is accepts by the time that do returns.
@@ -144,6 +158,21 @@ func (w *world) delayFirst(is func(c *call) bool, do func() time.Duration) {
 		w.delay = nil
 		return do()
 	}
+}
+
+// calls accepts the calls that begin with a text.
+func calls(what string) func(c *call) bool {
+	return func(c *call) bool { return strings.HasPrefix(c.what, what) }
+}
+
+// commits accepts the commits whose description contains a text.
+func commits(what string) func(c *call) bool {
+	return func(c *call) bool { return isCommit(c, what) }
+}
+
+// beforeFirst acts as the first call that is accepts comes.
+func beforeFirst(w *world, is func(c *call) bool, do func()) {
+	w.delayFirst(is, func() time.Duration { do(); return 0 })
 }
 
 // holdFirst delays the first call that is accepts. *came says whether that has begun.
@@ -184,15 +213,20 @@ func (w *world) failEach(how fault, is func(c *call) bool) {
 	}
 }
 
-// failFirst has the first call fail that is accepts.
-func (w *world) failFirst(how fault, is func(c *call) bool) {
+// failFirst has the first calls fail that is accepts, as many as most says. *met says how many have.
+func (w *world) failFirst(how fault, most int, is func(c *call) bool) (met *int) {
+	met = new(int)
 	w.failEach(how, func(c *call) bool {
 		so := is(c)
 		if so {
+			*met++
+		}
+		if *met == most {
 			w.inject = nil
 		}
 		return so
 	})
+	return met
 }
 
 // afterFirst acts after the first commit that is accepts.
@@ -213,9 +247,7 @@ func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 
 // requestHandoff requests a handoff in a mode; "" is the default mode.
 func (p *person) requestHandoff(h *host, a *agent, mode daemon.Mode) {
-	p.w.ok(p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, Mode: mode}))
-	}))
+	p.w.ok(handOff(p, h, a.id, handoffs.HandoffRequest{Force: true, Mode: mode}))
 }
 
 // awaitQuestion waits until the daemon asks what to do about an agent's handoff, because the agent has work that no
@@ -233,19 +265,29 @@ func (p *person) retryToEnd(a *agent) {
 	p.reach(a, daemon.Completed)
 }
 
-// stop stops an agent.
-func (p *person) stop(h *host, id int64, force bool) {
-	p.w.ok(p.ask(h, "stop", func(ctx context.Context, d *house.House) error { return errorOf(d.Daemon.StopAgent(ctx, id, force)) }))
+// goesOn is an extra act of an agent's turn that ends when *over is set.
+func goesOn(a *agent, over *bool) func(context.Context) bool {
+	return func(context.Context) bool {
+		for !*over {
+			a.do("goes on", time.Second, time.Second)
+		}
+		return true
+	}
 }
 
+// endsAfterAQuestion waits until the daemon asks about an agent's handoff, retries it, and waits until it is completed.
+func endsAfterAQuestion(p *person, a *agent) {
+	p.awaitQuestion(a, 5*time.Minute)
+	p.retryToEnd(a)
+}
+
+// stop stops an agent.
+func (p *person) stop(h *host, id int64, force bool) { p.w.ok(stop(p, h, id, force)) }
+
 // reopen resumes the session of an ended agent, and returns the new agent.
-func (p *person) reopen(h *host, id int64) (next daemon.Agent) {
-	if err := p.ask(h, "resume", func(ctx context.Context, d *house.House) (err error) {
-		next, err = d.Daemon.ResumeAgent(ctx, id)
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
+func (p *person) reopen(h *host, id int64) daemon.Agent {
+	next, err := resumeAgent(p, h, id)
+	p.w.ok(err)
 	return next
 }
 
@@ -254,6 +296,11 @@ func (p *person) end(h *host) {
 	before := h.daemon
 	before.cancel(errStopped)
 	p.await("the end of the daemon", time.Minute, func() bool { return h.daemon != before })
+}
+
+// awaitDaemon waits until a host's daemon listens.
+func awaitDaemon(p *person, h *host) {
+	p.await("the daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
 }
 
 // reach waits until the handoff of an agent is in a phase.
@@ -267,6 +314,25 @@ func (p *person) reach(a *agent, until daemon.Phase) (h daemon.Handoff) {
 	return h
 }
 
+// failsBy waits until the handoff of an agent has failed, and wants the code of that.
+func failsBy(p *person, a *agent, code daemon.Code) daemon.Handoff {
+	h := p.reach(a, daemon.Failed)
+	if h.Error == nil || h.Error.Code != code {
+		p.w.fail("handoff %d failed by %+v, not by %s", h.ID, h.Error, code)
+	}
+	return h
+}
+
+// names wants that a text names the parts.
+func names(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s does not name %q: %q", what, part, text)
+		}
+	}
+}
+
 func wantCode(t *testing.T, err error, code daemon.Code) {
 	t.Helper()
 	var told *daemon.Error
@@ -276,12 +342,20 @@ func wantCode(t *testing.T, err error, code daemon.Code) {
 }
 
 // row returns the stored row of an agent.
-func (p *person) row(a *agent) daemon.Agent {
-	row, err := p.w.store.Agent(ctx(), a.id)
-	if err != nil {
-		p.w.fail("%v", err)
-	}
+func (p *person) row(a *agent) daemon.Agent { return rowOf(p, a.id) }
+
+// rowOf returns the stored row of the agent with that id.
+func rowOf(p *person, id int64) daemon.Agent {
+	row, err := p.w.store.Agent(ctx(), id)
+	p.w.ok(err)
 	return row
+}
+
+// pipelineOf returns the stored row of a pipeline.
+func pipelineOf(p *person, id int64) daemon.Pipeline {
+	pl, err := p.w.store.Pipeline(ctx(), id)
+	p.w.ok(err)
+	return pl
 }
 
 // poll waits until so is true, and looks every 10 ms.
@@ -298,8 +372,7 @@ func (p *person) poll(what string, so func() bool) {
 // newest waits for the newest agent of a step to be ready, and returns it.
 func (p *person) newest(pipeline int64, step int) (a *agent) {
 	p.await("an agent of the step", 2*time.Minute, func() bool {
-		stored, err := p.w.store.Pipeline(ctx(), pipeline)
-		if ids := stored.Steps[step].AgentIDs; err == nil && len(ids) > 0 {
+		if ids := pipelineOf(p, pipeline).Steps[step].AgentIDs; len(ids) > 0 {
 			a = p.w.process(ids[len(ids)-1])
 		}
 		return a != nil && a.ready
@@ -310,28 +383,31 @@ func (p *person) newest(pipeline int64, step int) (a *agent) {
 	return a
 }
 
-func (p *person) abort(h *host, pipeline int64) {
-	p.w.ok(p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Pipelines.AbortPipeline(ctx, pipeline))
-	}))
-}
+func (p *person) abort(h *host, pipeline int64) { p.w.ok(abort(p, h, pipeline)) }
 
 // startPipeline creates a pipeline from a template.
-func (p *person) startPipeline(h *host, template string) (id int64) {
-	if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
-		created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
-		id = created.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	return id
+func (p *person) startPipeline(h *host, template string) int64 {
+	return createPipeline(p, h, pipelines.NewPipeline{Template: template, Cwd: h.cwd})
+}
+
+// begun creates a pipeline from a template, and returns it and the agent of its first step.
+func begun(p *person, h *host, template string) (id int64, a *agent) {
+	id = p.startPipeline(h, template)
+	return id, p.newest(id, 0)
+}
+
+// atWork creates a pipeline of one step, whose agent thinks for that long. It returns both when the agent is in its turn.
+func atWork(p *person, h *host, long time.Duration) (id int64, a *agent) {
+	thinking(p, long)
+	id, a = begun(p, h, "one")
+	awaitTurn(p, a)
+	return id, a
 }
 
 // reachStatus waits until a pipeline has a status, and returns it.
 func (p *person) reachStatus(id int64, until daemon.PipelineStatus) (pl daemon.Pipeline) {
 	if !p.await(string(until), 10*time.Minute, func() bool {
-		pl, _ = p.w.store.Pipeline(ctx(), id)
+		pl = pipelineOf(p, id)
 		return pl.Status == until
 	}) {
 		p.w.fail("pipeline %d is %s (%s), not %s", id, pl.Status, pl.Note, until)
@@ -342,7 +418,7 @@ func (p *person) reachStatus(id int64, until daemon.PipelineStatus) (pl daemon.P
 // promptOnce prompts an agent at its pane, and waits until the turn has ended.
 func (p *person) promptOnce(a *agent) {
 	a.person("some work", tmux.Enter)
-	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+	awaitRest(p, a)
 }
 
 // loseHooks makes all hooks of an event get lost from now on.

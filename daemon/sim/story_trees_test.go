@@ -21,8 +21,7 @@ func emptyTree(p *person, h *host) (daemon.Worktree, *agent) {
 	p.await("its agent", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].ready })
 	a := p.w.agents[0]
 	p.promptOnce(a)
-	p.stop(h, a.id, false)
-	p.await("the end of its agent", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+	p.stopped(h, a)
 	return p.w.treesOf(h)[0], a
 }
 
@@ -67,7 +66,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 func TestAgentWhileATreeIsRemoved(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		tree, a := emptyTree(p, h)
-		resuming := p.w.holdFirst(500*time.Millisecond, func(c *call) bool { return isCommit(c, "new agent") })
+		resuming := p.w.holdFirst(500*time.Millisecond, commits("new agent"))
 		p.w.employ("another", func(p *person) { p.reopen(h, a.id) })
 		p.poll("the new agent", func() bool { return *resuming })
 		p.w.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
@@ -79,15 +78,8 @@ func TestAgentWhileATreeIsRemoved(t *testing.T) {
 }
 
 // onBranch creates a pipeline with a work tree of its own.
-func onBranch(p *person, h *host, template, branch string) (id int64) {
-	if err := p.ask(h, "create a pipeline on a branch", func(ctx context.Context, d *house.House) error {
-		created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd, Branch: branch})
-		id = created.ID
-		return err
-	}); err != nil {
-		p.w.fail("%v", err)
-	}
-	return id
+func onBranch(p *person, h *host, template, branch string) int64 {
+	return createPipeline(p, h, pipelines.NewPipeline{Template: template, Cwd: h.cwd, Branch: branch})
 }
 
 // TestTreeOfAPipeline: all agents of a pipeline on a branch work in its tree. If somebody removes that while the pipeline waits, it is made
@@ -126,10 +118,10 @@ func TestTreeOfAPipeline(t *testing.T) {
 // step, with the reason. A resume goes on when git makes it.
 func TestTreeThatCannotBeMade(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.failEach(failed, func(c *call) bool { return strings.HasPrefix(c.what, "Make tree") })
+		p.w.failEach(failed, calls("Make tree"))
 		p.plant(h)
-		p.await("the end of what was never started", time.Minute, func() bool { a, err := p.w.store.Agent(ctx(), 1); return err == nil && a.EndedAt != nil })
-		if a, _ := p.w.store.Agent(ctx(), 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {
+		p.await("the end of what was never started", time.Minute, func() bool { return rowOf(p, 1).EndedAt != nil })
+		if a := rowOf(p, 1); !strings.HasPrefix(*a.EndReason, "not started: the work tree of branch "+personaSlugs[0]+"-1 could not be made: ") || p.w.treesOf(h)[0].State != daemon.TreeFailed {
 			t.Errorf("it ended by %q, the tree is %s", *a.EndReason, p.w.treesOf(h)[0].State)
 		}
 		id := onBranch(p, h, "one", "roof")
@@ -168,6 +160,6 @@ func TestTreeOfALine(t *testing.T) {
 		}
 		p.stopped(h, next)
 		removed(p, t, h, &row)
-		wantCode(t, resumeAgent(p, h, next.id), daemon.CodeWorktreeRemoved)
+		wantCode(t, errorOf(resumeAgent(p, h, next.id)), daemon.CodeWorktreeRemoved)
 	})
 }

@@ -72,12 +72,11 @@ type keeper struct{ g *daemonRun }
 func (k keeper) wood() *wood { return &k.g.h.wood }
 
 func (k keeper) act(ctx context.Context, what string, do func() error) error {
-	_, err := carry(k.g, ctx, typing, what, func() (struct{}, error) {
+	return does(k.g, ctx, typing, what, func() error {
 		err := do()
 		k.g.h.checkWood(what)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 func (k keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, err error) {
@@ -160,8 +159,8 @@ func (k keeper) Remove(ctx context.Context, r worktree.Removal) (out worktree.Re
 // checkEmpty: no tree is removed while an agent works there.
 func (w *world) checkEmpty(path string) {
 	agents, _ := w.rows()
-	for i := range agents {
-		if a := &agents[i]; a.WorktreeID != nil && a.Cwd == path && w.process(a.ID) != nil {
+	for a := range each(agents) {
+		if a.WorktreeID != nil && a.Cwd == path && w.process(a.ID) != nil {
 			w.fail("the tree %s was removed under agent %d", path, a.ID)
 		}
 	}
@@ -169,8 +168,7 @@ func (w *world) checkEmpty(path string) {
 
 // treesOf returns the rows of a host's trees, the newest first.
 func (w *world) treesOf(h *host) []daemon.Worktree {
-	list := must(w.lent.Worktrees(ctx(), daemon.WorktreeFilter{Host: h.name, Limit: 1000}))
-	return list
+	return must(w.lent.Worktrees(ctx(), daemon.WorktreeFilter{Host: h.name, Limit: 1000}))
 }
 
 // treesOpen reports whether something is being done with a tree.
@@ -213,9 +211,7 @@ func (p *person) forest(h *host) {
 
 // plant starts an agent in a tree of its own.
 func (p *person) plant(h *host) {
-	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *house.House) error {
-		return errorOf(d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &agents.NewWorktree{}}))
-	})
+	_, _ = startWith(p, h, agents.NewAgent{Persona: personaSlugs[0], Runtime: "claude", Worktree: &agents.NewWorktree{}})
 }
 
 // work leaves something in a tree that stands, or commits what was left there.
@@ -251,21 +247,17 @@ func (p *person) tend(h *host, t *daemon.Worktree) {
 		return
 	}
 	a := agents[i]
-	_ = p.ask(h, fmt.Sprintf("see to agent %d in tree %d", a.ID, t.ID), func(ctx context.Context, d *house.House) (err error) {
-		if a.Active() {
-			_, err = d.Daemon.StopAgent(ctx, a.ID, false)
-		} else {
-			_, err = d.Daemon.ResumeAgent(ctx, a.ID)
-		}
-		return err
-	})
+	if a.Active() {
+		_ = stop(p, h, a.ID, false)
+	} else {
+		_, _ = resumeAgent(p, h, a.ID)
+	}
 }
 
 // treesEnded: each thing that was asked of a tree has one outcome, and rows say what stands.
 func (w *world) treesEnded(events []event.Event) {
 	asked, told, made := map[int64]int{}, map[int64]int{}, map[int64]int{}
-	for i := range events {
-		e := &events[i]
+	for e := range each(events) {
 		var about struct {
 			ID int64 `json:"worktree_id"`
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -70,6 +71,17 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// each returns pointers to the elements of a list: rows are large.
+func each[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }
 
 // errorOf returns the error of an answer alone.
@@ -242,15 +254,17 @@ func (w *world) logged(who string, level slog.Level, text string) {
 
 // rows returns the stored agents and handoffs.
 func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
-	ctx := context.Background()
-	agents := must(w.lent.Agents(ctx, daemon.AgentFilter{Limit: 1000}))
-	return agents, w.handoffs()
+	return must(w.lent.Agents(ctx(), daemon.AgentFilter{Limit: 1000})), w.handoffs()
+}
+
+// deliveries returns the stored deliveries of an agent, the newest first.
+func deliveries(w *world, id int64) []daemon.Delivery {
+	return must(w.lent.Deliveries(ctx(), id, 0, 500))
 }
 
 // handoffs returns the stored handoffs.
 func (w *world) handoffs() []daemon.Handoff {
-	handoffs := must(w.lent.Handoffs(context.Background(), daemon.HandoffFilter{Limit: 1000}))
-	return handoffs
+	return must(w.lent.Handoffs(ctx(), daemon.HandoffFilter{Limit: 1000}))
 }
 
 // folder makes a folder for a run. Its path has the same length in each process, because the length of some typed texts
