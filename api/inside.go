@@ -110,7 +110,7 @@ func overTCP(r *http.Request) ([]tmux.Process, error) {
 	}
 	unmapped := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 	holders, err := tmux.HoldersOfTCP(unmapped(theirs), unmapped(ours.AddrPort()))
-	if !theirs.Addr().Unmap().IsLoopback() && errors.Is(err, tmux.ErrNoProcess) { // They are on another machine.
+	if !theirs.Addr().Unmap().IsLoopback() && errors.Is(err, tmux.ErrNoProcess) || errors.Is(err, errors.ErrUnsupported) { // They are on another machine, or cannot be told.
 		return nil, nil
 	}
 	return holders, err

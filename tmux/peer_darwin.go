@@ -96,5 +96,5 @@ func (a address) files() []*os.File { return nil }
 
 func (a address) close() {}
 
-// HoldersOfTCP returns no process: this system tells only root who has a socket open.
-func HoldersOfTCP(_, _ netip.AddrPort) ([]Process, error) { return nil, nil }
+// HoldersOfTCP returns [errors.ErrUnsupported]: this system tells only root who has a socket open.
+func HoldersOfTCP(_, _ netip.AddrPort) ([]Process, error) { return nil, errors.ErrUnsupported }

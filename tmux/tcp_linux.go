@@ -14,7 +14,8 @@ import (
 )
 
 // HoldersOfTCP returns the processes that have open the TCP socket with these two addresses, its own and that of its other end: none if we may
-// not look into them. ErrNoProcess means that nobody in our network namespace has it open any more. It looks at the open files of all processes.
+// not look into them. ErrNoProcess means that nobody in our network namespace has it open any more,
+// errors.ErrUnsupported that this system does not tell. It looks at the open files of all processes.
 func HoldersOfTCP(own, other netip.AddrPort) ([]Process, error) {
 	inode, err := inodeOfTCP(own, other)
 	if err != nil {

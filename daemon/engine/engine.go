@@ -341,9 +341,10 @@ type Link struct {
 	Runtime    string
 	Server     runtimes.Server
 	AgentID    int64
-	Name       string    // of the agent, for people
-	Began      time.Time // when the agent's row was made, if it opens an earlier agent's session again; the zero time: the session is its own
-	Session    string    // the session's id; "": it is not made yet, or nobody knows its id yet
+	Process    tmux.Process // of the agent: what listens must be it, or run inside it
+	Name       string       // of the agent, for people
+	Began      time.Time    // when the agent's row was made, if it opens an earlier agent's session again; the zero time: the session is its own
+	Session    string       // the session's id; "": it is not made yet, or nobody knows its id yet
 	Cwd        string
 	Mode       string // the permission mode of the launch
 	Retrying   bool   // the newest report of a retry that was taken said that it has begun: see [Trouble]

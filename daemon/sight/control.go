@@ -37,7 +37,7 @@ func (d *Sight) Server(a *daemon.Agent) (engine.Control, error) {
 		return nil, err
 	}
 	link := engine.Link{
-		Runtime: a.Runtime, AgentID: a.ID, Name: a.Name, Cwd: a.Cwd, Mode: a.PermissionMode,
+		Runtime: a.Runtime, AgentID: a.ID, Process: a.Process(), Name: a.Name, Cwd: a.Cwd, Mode: a.PermissionMode,
 		Transcript: runtimes.Mirror(d.Data.Launch(a.ID)),
 	}
 	if err := json.Unmarshal(b, &link.Server); err != nil {

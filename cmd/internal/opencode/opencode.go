@@ -16,8 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +28,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/opencode"
+	"github.com/understudyd/understudy/tmux"
 )
 
 const (
@@ -52,9 +56,42 @@ func New(link engine.Link) (engine.Control, error) {
 	}
 	return newServer(link, "http://127.0.0.1:"+strconv.Itoa(link.Server.Port), &http.Client{
 		// The requests carry the password: they go to loopback alone, whatever proxy the environment names.
-		Transport:     &http.Transport{Proxy: nil, MaxIdleConns: 4, IdleConnTimeout: 30 * time.Second},
+		Transport:     &http.Transport{Proxy: nil, DialContext: dialAgent(link.Process), MaxIdleConns: 4, IdleConnTimeout: 30 * time.Second},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}), nil
+}
+
+// dialAgent connects to what listens in an agent's process, and sends nothing to anybody else: whoever reads the port in the list of processes
+// can listen on it first, and would get the password and the prompt.
+func dialAgent(agent tmux.Process) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if err := listensAt(agent, conn.RemoteAddr()); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return conn, nil
+	}
+}
+
+// listensAt returns nil if an agent's process listens at an address, or if this system does not tell.
+func listensAt(agent tmux.Process, address net.Addr) error {
+	at, err := netip.ParseAddrPort(address.String())
+	if err != nil {
+		return err
+	}
+	holders, err := tmux.HoldersOfTCP(at, netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return nil
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(holders, func(p tmux.Process) bool { return p.IsDescendantOf(agent.PID) }):
+		return fmt.Errorf("what listens at %s is not the agent's process %d: it was sent nothing", at, agent.PID)
+	}
+	return nil
 }
 
 func newServer(link engine.Link, base string, client *http.Client) *server {

@@ -1,0 +1,47 @@
+package opencode
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestAStrangersListenerGetsNothing: somebody has read the port in the list of processes, and listens there first.
+func TestAStrangersListenerGetsNothing(t *testing.T) {
+	own, err := tmux.FindProcess(os.Getpid())
+	must(t, err)
+	parent, err := tmux.FindProcess(os.Getppid())
+	must(t, err)
+	var heard atomic.Int32
+	l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard.Add(1)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer l.Close()
+	ask := func(agent tmux.Process) error {
+		address := l.Listener.Addr().String()
+		server := newServer(engine.Link{Process: agent, Server: runtimes.Server{Password: "secret"}}, "http://"+address,
+			&http.Client{Transport: &http.Transport{DialContext: dialAgent(agent), DisableKeepAlives: true}})
+		return server.call(t.Context(), http.MethodGet, "/global/health", nil, nil)
+	}
+	for _, inside := range []tmux.Process{own, parent} { // the listener runs inside the test's parent, too
+		if err := ask(inside); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, stranger := range []tmux.Process{{}, {PID: 1 << 30}} {
+		if err := ask(stranger); err == nil || !strings.Contains(err.Error(), "it was sent nothing") {
+			t.Errorf("a listener that is not in process %d: %v", stranger.PID, err)
+		}
+	}
+	if heard.Load() != 2 {
+		t.Errorf("%d requests were heard", heard.Load())
+	}
+}
