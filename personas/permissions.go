@@ -10,11 +10,11 @@ import (
 
 // Permissions are the operator's rules about the tools that a persona's agents may call without a person being asked.
 type Permissions struct {
-	Allow string // rules such as Bash(go test *), one on each line
+	Allow string // rules such as Bash(git log *), one on each line
 	Deny  string // they count before those of Allow
 }
 
-// SplitPermission splits a rule such as Bash(go test *) into its tool and its pattern. The rule of a whole tool has no
+// SplitPermission splits a rule such as Bash(git log *) into its tool and its pattern. The rule of a whole tool has no
 // pattern. ok is false if the text is no rule.
 func SplitPermission(rule string) (tool, pattern string, ok bool) {
 	tool, rest, has := strings.Cut(rule, "(")
@@ -34,10 +34,10 @@ func (p *Persona) readPermissions(v yamlfile.Value) error {
 		return nil
 	}
 	if v.Kind != yaml.MappingNode {
-		return parseError(v.Line, "permissions must have the lists allow and deny, such as {allow: [\"Bash(go test *)\"]}")
+		return parseError(v.Line, "permissions must have the lists allow and deny, such as {allow: [\"Bash(git log *)\"]}")
 	}
 	return inSkill(v.Each([]string{"allow", "deny"}, func(key, value yamlfile.Value) error {
-		items, err := value.Items(" such as [\"Bash(go test *)\"]")
+		items, err := value.Items(" such as [\"Bash(git log *)\"]")
 		if err != nil {
 			return inSkill(err)
 		}
@@ -49,7 +49,7 @@ func (p *Persona) readPermissions(v yamlfile.Value) error {
 			}
 			switch tool, _, ok := SplitPermission(rule); {
 			case !ok:
-				return parseError(item.Line, "permissions: %s is no rule: write a tool, or a tool with a pattern such as Bash(go test *)", yamlfile.Quote(rule))
+				return parseError(item.Line, "permissions: %s is no rule: write a tool, or a tool with a pattern such as Bash(git log *)", yamlfile.Quote(rule))
 			case key.Value == "allow" && tool == "*":
 				return parseError(item.Line, "permissions: %s would allow everything: choose a permission mode for that", yamlfile.Quote(rule))
 			case key.Value == "allow":

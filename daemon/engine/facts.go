@@ -31,6 +31,7 @@ type Facts struct {
 // Question names a fact that cannot be known before the rows are. One of its fields is set.
 type Question struct {
 	Content  string // has the file at this path content?
+	Real     string // where does this path lead once all links are followed?
 	Move     Move   // has a session moved so?
 	Persona  string // what does this persona say, which the snapshot lacks?
 	Rules    string // what does this persona allow and deny at this moment? An operator who has just denied something counts on it
@@ -41,6 +42,7 @@ type Question struct {
 // Answer is what a look has found. Without one all is zero.
 type Answer struct {
 	Yes     bool
+	Path    string
 	At      time.Time
 	Persona personas.Persona
 }

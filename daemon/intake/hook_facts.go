@@ -16,6 +16,8 @@ func lookFor(ctx context.Context, d *Daemon, proc tmux.Process, q engine.Questio
 	switch {
 	case q.Content != "":
 		a.Yes = d.HasContent(ctx, q.Content)
+	case q.Real != "":
+		a.Path = d.RealPath(ctx, q.Real)
 	case q.Move != engine.Move{}:
 		a.Yes = d.LookAt(ctx, q.Move.To, func() bool { return sight.LeadsElsewhere(q.Move) })
 	case q.Within != 0:

@@ -102,18 +102,19 @@ func (h *hookStep) byRule(c *ToolCall) (verdict daemon.PermissionVerdict, rule s
 	if a.Persona != nil {
 		rules = h.Ask(engine.Question{Rules: *a.Persona}).Persona.Permissions
 	}
+	follow := func(path string) string { return h.Ask(engine.Question{Real: path}).Path }
 	for rule := range strings.Lines(rules.Deny) {
-		if rule = strings.TrimSuffix(rule, "\n"); c.DeniedBy(rule, a.Cwd) {
+		if rule = strings.TrimSuffix(rule, "\n"); c.DeniedBy(rule, a.Cwd, follow) {
 			return daemon.Deny, rule
 		}
 	}
 	for rule := range strings.Lines(rules.Allow) {
-		if rule = strings.TrimSuffix(rule, "\n"); c.AllowedBy(rule, a.Cwd) {
+		if rule = strings.TrimSuffix(rule, "\n"); c.AllowedBy(rule, a.Cwd, follow) {
 			return daemon.Allow, rule
 		}
 	}
 	for _, rule := range a.AllowRules {
-		if c.AllowedBy(rule, a.Cwd) {
+		if c.AllowedBy(rule, a.Cwd, follow) {
 			return daemon.Allow, rule
 		}
 	}

@@ -25,8 +25,11 @@ func plainCommand(c *ToolCall) bool {
 	return true
 }
 
+// Follow returns where a path leads once all links on it are followed; "": that is not known.
+type Follow func(path string) string
+
 // AllowedBy reports whether an allow rule covers the call. cwd is the agent's directory, to which relative paths belong.
-func (c *ToolCall) AllowedBy(rule, cwd string) bool {
+func (c *ToolCall) AllowedBy(rule, cwd string, follow Follow) bool {
 	tool, pattern, ok := personas.SplitPermission(rule)
 	switch {
 	case !ok:
@@ -35,23 +38,36 @@ func (c *ToolCall) AllowedBy(rule, cwd string) bool {
 		return matches(tool, c.Tool, 0) // the whole tool
 	case tool == "Bash":
 		command := c.text("command")
-		return c.Tool == tool && plainCommand(c) && command != "" && matches(pattern, command, 0) &&
-			(exact(pattern) || !strings.ContainsAny(command, shellMeta))
+		if exact(pattern) {
+			return c.Tool == tool && plainCommand(c) && command != "" && matches(pattern, command, 0)
+		}
+		return c.Tool == tool && plainCommand(c) && coversCommand(pattern, command)
+	case c.ofFile(tool):
+		// The file must be where its name says: a link in the agent's tree may lead out of it.
+		file, pattern := c.file(cwd), inTree(pattern, cwd)
+		if filepath.Clean(file) != file || !matches(pattern, file, '/') {
+			return false
+		}
+		real := follow(file)
+		return real != "" && matches(followed(pattern, follow), real, '/')
 	}
-	return c.concerns(tool, pattern, cwd)
+	return c.ofSite(tool, pattern)
 }
 
 // DeniedBy reports whether a deny rule covers the call, or one of the commands of which its shell line seems to consist. That
 // is a help against accidents: a shell has many ways to hide a command.
-func (c *ToolCall) DeniedBy(rule, cwd string) bool {
+func (c *ToolCall) DeniedBy(rule, cwd string, follow Follow) bool {
 	tool, pattern, ok := personas.SplitPermission(rule)
 	switch {
 	case !ok:
 		return false
 	case pattern == "":
 		return matches(tool, c.Tool, 0)
+	case tool != "Bash" && c.ofFile(tool):
+		file, pattern := c.file(cwd), inTree(pattern, cwd)
+		return matches(pattern, filepath.Clean(file), '/') || matches(pattern, follow(file), '/')
 	case tool != "Bash":
-		return c.concerns(tool, pattern, cwd)
+		return c.ofSite(tool, pattern)
 	case c.Tool != tool:
 		return false
 	}
@@ -61,26 +77,51 @@ func (c *ToolCall) DeniedBy(rule, cwd string) bool {
 		slices.ContainsFunc(parts, func(part string) bool { return matches(pattern, strings.TrimSpace(part), 0) })
 }
 
-// concerns reports whether a rule about files or sites covers the call.
-func (c *ToolCall) concerns(tool, pattern, cwd string) bool {
+// ofFile reports whether a rule of a tool is about the file of this call.
+func (c *ToolCall) ofFile(tool string) bool {
+	return c.path() != "" && (tool == c.Tool || tool == "Edit" && c.edits())
+}
+
+// file is the path of the call's file.
+func (c *ToolCall) file(cwd string) string {
+	if path := c.path(); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(cwd, c.path())
+}
+
+// inTree returns the pattern of a rule about files for an agent's directory, to which it is relative.
+func inTree(pattern, cwd string) string {
+	if rest, home := strings.CutPrefix(pattern, "./"); home || !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "**") {
+		return literal(cwd) + "/" + rest
+	}
+	return pattern
+}
+
+// followed returns a pattern whose folders before the first asterisk are where they lead: the operator may name them by a link.
+func followed(pattern string, follow Follow) string {
+	folder, rest := pattern, ""
+	if at := strings.IndexByte(pattern, '*'); at >= 0 {
+		at = max(strings.LastIndexByte(pattern[:at], '/'), 0)
+		folder, rest = pattern[:at], pattern[at:]
+	}
+	if real := follow(plainText(folder)); folder != "" && real != "" {
+		return strings.TrimSuffix(literal(real), "/") + rest
+	}
+	return pattern
+}
+
+// ofSite reports whether a rule about a site covers the call.
+func (c *ToolCall) ofSite(tool, pattern string) bool {
 	domain, isDomain := strings.CutPrefix(pattern, "domain:")
 	switch {
-	case tool == "Edit" && c.edits(), tool == c.Tool && c.path() != "":
-		path := c.path()
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(cwd, path)
-		}
-		if rest, home := strings.CutPrefix(pattern, "./"); home || !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "**") {
-			pattern = literal(cwd) + "/" + rest
-		}
-		return filepath.Clean(path) == path && matches(pattern, path, '/')
-	case tool == c.Tool && isDomain:
+	case tool != c.Tool:
+		return false
+	case isDomain:
 		u, err := url.Parse(c.text("url"))
 		return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.User == nil && matches(strings.ToLower(domain), strings.ToLower(u.Hostname()), 0)
-	case tool == c.Tool:
-		return c.text("url") != "" && matches(pattern, c.text("url"), 0)
 	}
-	return false
+	return c.text("url") != "" && matches(pattern, c.text("url"), 0)
 }
 
 // exact reports whether a pattern stands for one text only.

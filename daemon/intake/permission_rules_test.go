@@ -3,6 +3,7 @@ package intake
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,23 +17,42 @@ func bash(command string) ToolCall {
 	return c
 }
 
+// stays is a file system without links.
+func stays(path string) string { return path }
+
 // TestAllowRulesAreNotFooled: an allow rule with an asterisk covers one plain command, and nothing that a shell makes of it.
 func TestAllowRulesAreNotFooled(t *testing.T) {
 	const rule = "Bash(go test *)"
 	for command, want := range map[string]bool{
-		"go test ./...": true, "go test -run 'A b' ./daemon": true, "go test *.go": true,
+		"go test ./...": true, "go test -run 'A b' ./daemon": true, "go test -race -count=1 ./...": true, "go test *.go": false,
 		"go test": false, "go testing x": false, "sudo go test ./...": false, " go test x": false,
 		"go test ./... ; rm -rf /": false, "go test ./... && rm -rf /": false, "go test ./... || rm x": false, "go test ./... | sh": false,
 		"go test $(rm -rf /)": false, "go test `rm -rf /`": false, "go test x\nrm -rf /": false, "go test x\rrm -rf /": false,
 		"go test x > /etc/passwd": false, "go test x < /etc/passwd": false, "go test x & rm y": false, "go test \\\n; rm": false,
 		"go test ${IFS}x": false, "go test <(rm x)": false, "go test ';'": false, "": false,
+		"go test -exec sh ./...": false, "go test --exec=sh ./...": false, `go test "-ex"'ec' sh ./...`: false, "go test -toolexec=x ./...": false,
+		"go test -exe? sh": false, "go test ?exec": false, "go test 'x": false,
 	} {
 		c := bash(command)
-		equal(t, command+" by "+rule, c.AllowedBy(rule, "/w"), want)
+		equal(t, command+" by "+rule, c.AllowedBy(rule, "/w", stays), want)
+	}
+	for _, row := range []struct {
+		rule, command string
+		want          bool
+	}{
+		{"git log *", "git log --oneline -5", true}, {"git log *", "git log --ext-diff", false}, {"git *", "git -c core.pager=x log", false},
+		{"git * main", "git push main", true}, {"git * main", "git push origin main", false}, {"git push*", "git push origin", true},
+		{"npm run test:*", "npm run test:unit a", true}, {"npm run test:*", "npm run test:unit --script-shell=x", false}, {"npm run test:*", "npm run build", false},
+		{"find . *", "find . -name x", true}, {"find . *", "find . -name x -delete", false}, {"tar *", "tar -xzf a.tgz", true}, {"tar *", "tar -xIf sh a", false},
+		{"make *", "make -j4 all", true}, {"make *", "make SHELL=x all", false}, {"/usr/bin/make *", "/usr/bin/make SHELL=x", false},
+		{"git -c x=y *", "git -c x=y log", true}, {"echo 'a *", "echo a b", false}, {"find . -exec ls *", "find . -exec ls x", true},
+	} {
+		c := bash(row.command)
+		equal(t, row.command+" by "+row.rule, c.AllowedBy("Bash("+row.rule+")", "/w", stays), row.want)
 	}
 	c := bash("go test x")
 	c.Args["dangerouslyDisableSandbox"] = json.RawMessage("true")
-	if c.AllowedBy(rule, "/w") {
+	if c.AllowedBy(rule, "/w", stays) {
 		t.Error("a call with an argument that the rule does not know is allowed")
 	}
 }
@@ -66,11 +86,43 @@ func TestOtherRules(t *testing.T) {
 		{call("mcp__db__read", `{}`), "mcp__db__*", true}, {call("mcp__db2__read", `{}`), "mcp__db__*", false}, {bash("x"), "Bash", true},
 		{bash("ls"), "Bash(", false}, {bash("ls"), "Bash()", false}, {bash(`ls \*`), `Bash(ls \\\*)`, true},
 	} {
-		equal(t, fmt.Sprintf("%s %s by %s", row.call.Tool, row.call.Shown(), row.rule), row.call.AllowedBy(row.rule, "/w"), row.want)
+		equal(t, fmt.Sprintf("%s %s by %s", row.call.Tool, row.call.Shown(), row.rule), row.call.AllowedBy(row.rule, "/w", stays), row.want)
 	}
 	for command, want := range map[string]bool{"git push": true, "cd x && git push -f": true, "echo $(git push x)": true, "git pull": false} {
 		c := bash(command)
-		equal(t, "deny of "+command, c.DeniedBy("Bash(git push*)", "/w"), want)
+		equal(t, "deny of "+command, c.DeniedBy("Bash(git push*)", "/w", stays), want)
+	}
+}
+
+// TestRulesAboutFilesFollowLinks: an allow rule covers a file that is where its name says, a deny rule also one that a link leads to.
+func TestRulesAboutFilesFollowLinks(t *testing.T) {
+	edit := func(path string) ToolCall {
+		c, _ := callOf(&hooks.Payload{ToolName: "Edit", ToolInput: json.RawMessage(`{"file_path": "` + path + `", "old_string": "a", "new_string": "b"}`)})
+		return c
+	}
+	links := map[string]string{"/w": "/mnt/w", "/w/src": "/mnt/w/src", "/w/src/out": "/etc", "/link": "/mnt/link"}
+	follow := func(path string) string {
+		for name := path; name != "/"; name = filepath.Dir(name) {
+			if to, ok := links[name]; ok {
+				return to + strings.TrimPrefix(path, name)
+			}
+		}
+		return path
+	}
+	nowhere := func(string) string { return "" }
+	for _, row := range []struct {
+		path, rule    string
+		follow        Follow
+		allow, denies bool
+	}{
+		{"/w/src/a.go", "Edit(src/**)", follow, true, true}, {"/w/src/out/passwd", "Edit(src/**)", follow, false, true},
+		{"/w/src/out/passwd", "Edit(/etc/**)", follow, false, true}, {"/link/a", "Edit(/link/*)", follow, true, true},
+		{"/w/src/a.go", "Edit(src/a.go)", follow, true, true}, {"/w/src/a.go", "Edit(src/**)", nowhere, false, true}, {"/w/../etc/a", "Edit(/etc/*)", stays, false, true},
+	} {
+		c := edit(row.path)
+		if allow, denies := c.AllowedBy(row.rule, "/w", row.follow), c.DeniedBy(row.rule, "/w", row.follow); allow != row.allow || denies != row.denies {
+			t.Errorf("%s by %s: allowed %t, denied %t", row.path, row.rule, allow, denies)
+		}
 	}
 }
 
@@ -78,8 +130,8 @@ func TestOtherRules(t *testing.T) {
 func TestOwnRuleIsExact(t *testing.T) {
 	for command, more := range map[string]string{"ls *.go; rm x": "ls a.go; rm x", `echo \*`: "echo *", "touch a": "touch a b"} {
 		c, other := bash(command), bash(more)
-		if rule := c.Rule(); !c.AllowedBy(rule, "/w") || other.AllowedBy(rule, "/w") {
-			t.Errorf("%s: covers %q %t, and %q %t", rule, command, c.AllowedBy(rule, "/w"), more, other.AllowedBy(rule, "/w"))
+		if rule := c.Rule(); !c.AllowedBy(rule, "/w", stays) || other.AllowedBy(rule, "/w", stays) {
+			t.Errorf("%s: covers %q %t, and %q %t", rule, command, c.AllowedBy(rule, "/w", stays), more, other.AllowedBy(rule, "/w", stays))
 		}
 	}
 }

@@ -163,3 +163,8 @@ func (c *ToolCall) Rule() string {
 
 // literal returns a pattern that matches the text only.
 func literal(text string) string { return strings.NewReplacer(`\`, `\\`, `*`, `\*`).Replace(text) }
+
+// plainText returns the text of which literal made a pattern.
+func plainText(pattern string) string {
+	return strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(pattern)
+}

@@ -2,7 +2,10 @@ package sight
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,6 +55,28 @@ func (d *Sight) HasContent(ctx context.Context, path string) bool {
 func FileHasContent(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && fi.Mode().IsRegular() && fi.Size() > 0
+}
+
+// RealPath returns where a path leads once all links on it are followed, whether there is a file or not; "": it leads nowhere, or the file
+// system does not answer in time.
+func (d *Sight) RealPath(ctx context.Context, path string) (real string) {
+	if !d.LookAt(ctx, path, func() bool { real = realPath(path); return true }) {
+		return ""
+	}
+	return real
+}
+
+func realPath(path string) string {
+	for missing := ""; ; {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, missing)
+		}
+		if _, dangles := os.Lstat(path); dangles == nil || !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return "" // a link to what is not there, which a write would make
+		}
+		missing, path = filepath.Join(filepath.Base(path), missing), filepath.Dir(path)
+	}
 }
 
 // deadPane begins the line that tmux adds below the output of an ended program.
