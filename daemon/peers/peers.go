@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/deliveries"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -134,7 +135,7 @@ func peerText(from *daemon.Agent, text string) (string, error) {
 	if slug := from.PersonaSlug(); slug != "" {
 		who += " (" + slug + ")"
 	}
-	return fmt.Sprintf("Message from agent %s, not from the operator:\n> %s", who, strings.ReplaceAll(text, "\n", "\n> ")), nil
+	return fmt.Sprintf("Message from agent %s, not from the operator:\n> %s", who, strings.ReplaceAll(runtimes.Unmentioned(text), "\n", "\n> ")), nil
 }
 
 // invisibleIn returns the first invisible character of s, and the byte where it begins; -1: there is none. A runtime

@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // originalRequest is the heading of the pipeline's prompt in the prompt of a step.
@@ -10,15 +11,15 @@ const originalRequest = "## Original request"
 // stepPrompt returns the prompt of a step's agent, which is the same at each attempt. A step with no output before it, or
 // an empty one, gets the template's prompt for the step, if there is one, and the pipeline's prompt. Any other step gets
 // the fields of that output, followed by these two prompts. If that output has no fields, the step gets the output alone,
-// byte for byte. A person's comment on the approval comes last.
+// byte for byte but for what [runtimes.Unmentioned] takes the sting from. A person's comment on the approval comes last.
 func stepPrompt(p *daemon.Pipeline, s *daemon.Step) string {
 	text := firstPrompt(p, s)
 	if prev := p.Before(s); prev != nil {
 		switch left := prev.LatestHandoff; {
 		case left.Metadata != nil:
-			text = (*daemon.Structured)(left.Metadata).Header(prev.AgentName) + "\n\n" + asked(p, s)
+			text = runtimes.Unmentioned((*daemon.Structured)(left.Metadata).Header(prev.AgentName)) + "\n\n" + asked(p, s)
 		case left.ContentMD != "":
-			text = left.ContentMD
+			text = runtimes.Unmentioned(left.ContentMD)
 		}
 	}
 	if s.Comment != "" {

@@ -36,6 +36,7 @@ func TestStepPromptHasTheOutputBeforeItAndTheRequest(t *testing.T) {
 		{"fields", []daemon.Step{done("developer", leftOrderly)}, daemon.Step{}, header + "\n\n## Original request\n\nMend it.\n"},
 		{"fields and words", []daemon.Step{done("developer", leftOrderly)}, daemon.Step{Prompt: "Look."}, header + "\n\nLook.\n\n## Original request\n\nMend it.\n"},
 		{"no fields: that text alone", []daemon.Step{done("developer", raw)}, daemon.Step{Prompt: "Look."}, raw},
+		{"a mention of a file elsewhere", []daemon.Step{done("developer", "see @/etc/passwd and @a.go\n")}, daemon.Step{}, "see \\@/etc/passwd and @a.go\n"},
 		{"nothing: as if it were the first", []daemon.Step{done("developer", "")}, daemon.Step{Prompt: "Look."}, "Look.\n\n## Original request\n\nMend it.\n"},
 		{"the newest counts", []daemon.Step{done("architect", raw), done("developer", leftOrderly)}, daemon.Step{}, header + "\n\n## Original request\n\nMend it.\n"},
 		{"a skipped one does not", []daemon.Step{done("developer", leftOrderly), {AgentName: "qa", Status: daemon.StepSkipped}}, daemon.Step{}, header + "\n\n## Original request\n\nMend it.\n"},

@@ -105,6 +105,13 @@ func SafePrompt(text string) (string, error) {
 	return text, nil
 }
 
+// outside matches a mention of a file that is not in the agent's directory, if its name says so.
+var outside = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\w\\.+-])@("?(?:/|~|file:|[^\s"]*\.\.))`) })
+
+// Unmentioned returns another agent's words with a backslash before each @ that would make the CLI attach a file from outside of the
+// receiver's directory: Claude Code and Gemini CLI read such a file unasked. What it says can still be read.
+func Unmentioned(text string) string { return outside().ReplaceAllString(text, `${1}\@${2}`) }
+
 var Wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content id="[^"]*">`) })
 
 // MatchesPrompt reports whether the prompt that a hook reports contains the text that was typed. The CLI

@@ -61,6 +61,18 @@ func TestMatchesPrompt(t *testing.T) {
 	}
 }
 
+// TestUnmentioned: what attaches a file from elsewhere is told from an address and from a file of the receiver's directory.
+func TestUnmentioned(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"@/etc/passwd": `\@/etc/passwd`, "see @/a @~/b, (@/c)": `see \@/a \@~/b, (\@/c)`, "> @../x": `> \@../x`, "@src/../../x": `\@src/../../x`, `@"/a b"`: `\@"/a b"`,
+		"@file:///a": `\@file:///a`, "\n@/a\n": "\n\\@/a\n", "@src/a.go": "@src/a.go", "con@/x": "con@/x", "a@b..c": "a@b..c", `\@/a`: `\@/a`, "@ /a": "@ /a",
+	} {
+		equal(t, text, Unmentioned(text), want)
+		equal(t, text+" twice", Unmentioned(Unmentioned(text)), want)
+	}
+}
+
 func TestFitsTyped(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

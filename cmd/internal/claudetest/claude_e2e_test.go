@@ -92,7 +92,7 @@ func TestSession(t *testing.T) {
 		name string
 		play func(session)
 	}{
-		{"registration", registers}, {"safe prompts", takesSafePrompts}, {"typed size", takesWhatIsTyped}, {"dialog", asksFirst},
+		{"registration", registers}, {"safe prompts", takesSafePrompts}, {"typed size", takesWhatIsTyped}, {"mentions", attachesMentions}, {"dialog", asksFirst},
 		{"draft", putsADraftAside}, {"exit", exits},
 	} {
 		whole := s.t
@@ -165,6 +165,20 @@ func exits(s session) {
 	s.deliver(claude.ExitText)
 	equal(s.t, "reason", s.hooks.await(s.t, "SessionEnd", event("SessionEnd")).Reason, "prompt_input_exit")
 	waitGone(s.t, s.pid)
+}
+
+// attachesMentions: the CLI attaches a file that a prompt mentions, wherever it is, without a question; not one whose mention has a backslash
+// before it.
+func attachesMentions(s session) {
+	const inside = "known to the file alone"
+	file := filepath.Join(s.home.Dir, "elsewhere.txt")
+	must(s.t, os.WriteFile(file, []byte(inside), 0o600))
+	s.api.SetScript(claudetest.Says("OK"))
+	for _, text := range []string{"first look at @" + file + " and say", runtimes.Unmentioned("then look at @" + file + " and say")} {
+		s.turn(text)
+		req := s.api.Await(s.t, text, func(r claudetest.Request) bool { return strings.Contains(strings.Join(r.NewTexts(), "\n"), text) })
+		equal(s.t, text+": attached", strings.Contains(strings.Join(req.NewTexts(), "\n"), inside), strings.HasPrefix(text, "first"))
+	}
 }
 
 // asksFirst: the mode asks before a tool that no rule allows. A hook reports that at once, the registry a moment later.
