@@ -66,6 +66,19 @@ func Check(path string) error {
 	}
 }
 
+// Private returns why others may read a file that holds a secret, with the command that mends it; nil: they may not. The folders above do not
+// count: they keep others out only for as long as nobody opens them.
+func Private(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o004 != 0 || mode&0o040 != 0 && !privateGroup(gid(info)) {
+		return fmt.Errorf("%s may be read by others (mode %04o): run chmod go-r %s", path, mode, quote(path))
+	}
+	return nil
+}
+
 // CheckInfo is [Check] for one file or folder, without what is above it. path names it for people.
 func CheckInfo(path string, info fs.FileInfo) error {
 	if err := owned(path, info); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -127,9 +128,27 @@ func defaultRuntimes() map[string]RuntimeSettings {
 	return all
 }
 
+// secret names a setting that is a secret; "": there is none. Whoever knows the URL of a target may read, or send, its notifications.
+func (s *Settings) secret() string {
+	if u, err := url.Parse(s.DatabaseURL); err == nil && u.User != nil {
+		if _, has := u.User.Password(); has {
+			return "database_url"
+		}
+	}
+	if strings.Contains(s.DatabaseURL, "password") {
+		return "database_url"
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Notify.Targets)) {
+		if s.Notify.Targets[name].URL != "" {
+			return "notify.targets." + name + ".url"
+		}
+	}
+	return ""
+}
+
 // LoadSettings takes the defaults, overrides them with the file at path, and then with the environment. If the file is
 // missing, that is an error only if a person has named the file. A file that others could change is refused: it says which programs
-// run.
+// run. So is a file with a secret that others could read.
 func LoadSettings(path string, named bool, getenv func(string) string) (Settings, error) {
 	s := DefaultSettings()
 	if err := trust.Check(path); err != nil {
@@ -143,6 +162,11 @@ func LoadSettings(path string, named bool, getenv func(string) string) (Settings
 	default:
 		if err := decodeSettings(b, &s); err != nil {
 			return s, fmt.Errorf("settings: %s: %w", path, err)
+		}
+		if key := s.secret(); key != "" {
+			if err := trust.Private(path); err != nil {
+				return s, fmt.Errorf("settings: %s is a secret: %w", key, err)
+			}
 		}
 	}
 	if err := fromEnv(reflect.ValueOf(&s).Elem(), "UNDERSTUDY", getenv); err != nil {
