@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,8 +16,9 @@ import (
 )
 
 // readInside are the routes of the main socket that answer a process inside an agent as they answer the operator: they tell how
-// things stand, and nothing of what stands on others' screens, in their documents and in their messages. Beside them there are
-// [Server.ownRoutes], and the hooks, which prove their sender. All else is the operator's, and each new route is, too.
+// things stand. With that go what steps of pipelines have answered and what agents ask for, but no screens, documents, conversations and
+// messages. Beside them there are [Server.ownRoutes], and the hooks, which prove their sender. All else is the operator's, and each new
+// route is, too.
 var readInside = []string{
 	"POST /hooks/:event",
 	"GET /api/agents", "GET /api/agents/:id", "GET /api/agents/:id/diff", "GET /api/agents/:id/timeline",
@@ -76,8 +78,8 @@ func (s *Server) notInside() echo.MiddlewareFunc {
 	}
 }
 
-// inside reports whether a request's sender runs inside an agent, and in which one; 0: that is not known. Over TCP it looks for the sender of
-// a token only, which agents can read: a browser has signed in with a link that no agent gets.
+// inside reports whether a request's sender runs inside an agent, and in which one; 0: that is not known. Over TCP it looks for who sends a
+// token, which agents can read, or the key of a sign-in link. A browser that has signed in is not looked for.
 func (s *Server) inside(r *http.Request) (agent int64, inside bool, err error) {
 	var senders []tmux.Process
 	switch peer := sender(r.Context()); {
@@ -85,7 +87,7 @@ func (s *Server) inside(r *http.Request) (agent int64, inside bool, err error) {
 		return 0, true, nil // who waits for an answer is there
 	case peer != nil:
 		senders = append(senders, peer.Process)
-	case r.Header.Get("Authorization") != "":
+	case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") || r.Method == http.MethodPost && r.URL.Path == "/login":
 		switch senders, err = overTCP(r); {
 		case errors.Is(err, tmux.ErrNoProcess):
 			return 0, true, nil
@@ -93,34 +95,53 @@ func (s *Server) inside(r *http.Request) (agent int64, inside bool, err error) {
 			return 0, false, err
 		}
 	}
-	for _, proc := range senders {
-		if agent, inside, err := s.Daemon.Inside(r.Context(), proc); err != nil || inside {
-			return agent, inside, err
-		}
+	if len(senders) == 0 {
+		return 0, false, nil
 	}
-	return 0, false, nil
+	agent, inside = s.Daemon.Inside(r.Context(), senders...)
+	return agent, inside, nil
 }
 
-// overTCP returns the processes of this machine that have the other end of a request's connection open. tmux.ErrNoProcess: they are gone.
+// overTCP returns the processes that have, or may have, the other end of a request's connection open; none: they are on another machine, or
+// this system does not tell. tmux.ErrNoProcess: they are gone.
 func overTCP(r *http.Request) ([]tmux.Process, error) {
 	ours, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	theirs, err := netip.ParseAddrPort(r.RemoteAddr)
 	if !ok || err != nil {
 		return nil, err
 	}
-	unmapped := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
-	holders, err := tmux.HoldersOfTCP(unmapped(theirs), unmapped(ours.AddrPort()))
-	if !theirs.Addr().Unmap().IsLoopback() && errors.Is(err, tmux.ErrNoProcess) || errors.Is(err, errors.ErrUnsupported) { // They are on another machine, or cannot be told.
+	// The kernel's table has no zones, and addresses of version 4 as such.
+	plain := func(a netip.AddrPort) netip.AddrPort {
+		return netip.AddrPortFrom(a.Addr().WithZone("").Unmap(), a.Port())
+	}
+	from, to := plain(theirs), plain(ours.AddrPort())
+	holders, hidden, err := tmux.HoldersOfTCP(from, to)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, tmux.ErrNoProcess) && !ofThisMachine(from.Addr(), to.Addr()) {
 		return nil, nil
 	}
+	if len(holders) == 0 { // A program that hides its files has it.
+		return hidden, err
+	}
 	return holders, err
+}
+
+// ofThisMachine reports whether an address that calls ours is this machine's own.
+func ofThisMachine(from, ours netip.Addr) bool {
+	if from.IsLoopback() || from == ours {
+		return true
+	}
+	own, _ := net.InterfaceAddrs() // without a list only those above count
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr().Unmap() == from
+	})
 }
 
 // refusedTo is the error for a process inside an agent; 0: it is not known which one.
 func refusedTo(agent int64, route string) error {
 	who := fmt.Sprintf("Agent %d", agent)
 	if agent == 0 {
-		who = "A process that runs in the daemon's tmux server, or that is gone before its request is answered,"
+		who = "What an agent has left behind, what runs in the daemon's tmux server, and what is gone before it is answered"
 	}
 	if why, ok := refusedInside[route]; ok {
 		return daemon.Errorf(daemon.KindForbidden, why.code, "%s may not %s: the operator does that from outside of an agent", who, why.what)

@@ -113,13 +113,14 @@ func TestAnAgentAsksAboutItself(t *testing.T) {
 	h.mainDoor().ok("POST", at("agents", own.ID, "/messages"), `{"text": "go on then"}`)
 }
 
-// TestAnOrphanOfAnAgentIsNotTheOperator: a process that has left its agent's has the secret of the launch in its environment. A process that has
-// ended before it could be looked at may have been an agent's.
+// TestAnOrphanOfAnAgentIsNotTheOperator: a process that has left its agent's has the secret of the launch in its environment, also when the
+// agent has ended. A process that has ended before it could be looked at may have been an agent's.
 func TestAnOrphanOfAnAgentIsNotTheOperator(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	h.launched("mine", "s-1", func(a *daemon.Agent) { a.Host = "here" })
-	for secret, want := range map[string]string{"mine": "403", "of no agent": "201"} {
+	h.launched("over", "s-2", ended)
+	for secret, want := range map[string]string{"mine": "403", "over": "403", "of no agent": "201"} {
 		ask := exec.Command(value(os.Executable())(t))
 		ask.Env = append(os.Environ(), askVariable+"="+h.main+" POST /api/dashboard/links", "UNDERSTUDY_LAUNCH="+secret)
 		equal(t, "a process with the secret "+secret, string(value(ask.Output())(t)), want)

@@ -120,7 +120,7 @@ func readEnd(dir *os.Root, name string, limit int64) (text []byte, cut int64, er
 	if err != nil {
 		return nil, 0, fileError(name, err)
 	}
-	if line := bytes.IndexByte(text, '\n'); cut > 0 && line >= 0 {
+	if line := bytes.IndexByte(text, '\n'); cut > 0 && line >= 0 && line+1 < len(text) {
 		text, cut = text[line+1:], cut+int64(line)+1
 	}
 	return text, cut, nil

@@ -75,7 +75,7 @@ func TestNewestExperienceIsGiven(t *testing.T) {
 	}{
 		{strings.Repeat("x", maxExperience), strings.Repeat("x", maxExperience)},
 		{lines, lines[len(lines)-maxExperience+(maxExperience-14)%17:]},
-		{strings.Repeat("x", maxExperience+1), strings.Repeat("x", maxExperience)},
+		{strings.Repeat("x", maxExperience+1), strings.Repeat("x", maxExperience)}, {strings.Repeat("x", maxExperience) + "\n", strings.Repeat("x", maxExperience-1) + "\n"},
 	} {
 		p, err := openStore(t, folder(t, map[string]string{"developer-con-1/skill.md": plain, "developer-con-1/experience.md": tt.text})).Get("developer-con-1")
 		if err != nil || p.Problem != "" || p.Experience != tt.newest || p.ExperienceCut != int64(len(tt.text)-len(tt.newest)) {

@@ -97,4 +97,6 @@ func (a address) files() []*os.File { return nil }
 func (a address) close() {}
 
 // HoldersOfTCP returns [errors.ErrUnsupported]: this system tells only root who has a socket open.
-func HoldersOfTCP(_, _ netip.AddrPort) ([]Process, error) { return nil, errors.ErrUnsupported }
+func HoldersOfTCP(_, _ netip.AddrPort) (holders, hidden []Process, err error) {
+	return nil, nil, errors.ErrUnsupported
+}

@@ -72,8 +72,7 @@ func (p Process) Ancestry() (line []int) {
 	return line
 }
 
-// IsDescendantOf says whether the process is pid, or pid started it, directly or through other processes. If one of
-// these other processes has ended, the result is false.
+// IsDescendantOf says whether pid is in the process's [Process.Ancestry].
 func (p Process) IsDescendantOf(pid int) bool { return slices.Contains(p.Ancestry(), pid) }
 
 // Stopped says whether a signal, such as that of Ctrl-Z, has stopped the process. If that is unknown, it returns false.

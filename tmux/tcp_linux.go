@@ -7,38 +7,59 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// HoldersOfTCP returns the processes that have open the TCP socket with these two addresses, its own and that of its other end: none if we may
-// not look into them. ErrNoProcess means that nobody in our network namespace has it open any more,
-// errors.ErrUnsupported that this system does not tell. It looks at the open files of all processes.
-func HoldersOfTCP(own, other netip.AddrPort) ([]Process, error) {
+// HoldersOfTCP returns the processes that have open the TCP socket with these two addresses, its own and that of its other end, and the hidden
+// ones, into which we may not look: those may have it, too. ErrNoProcess means that nobody in our network namespace has it open any
+// more, errors.ErrUnsupported that this system does not tell. It looks at the open files of all processes.
+func HoldersOfTCP(own, other netip.AddrPort) (holders, hidden []Process, err error) {
 	inode, err := inodeOfTCP(own, other)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	links, err := filepath.Glob("/proc/[0-9]*/fd/[0-9]*")
+	all, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var holders []Process
-	for _, link := range links {
-		if to, err := os.Readlink(link); err != nil || to != "socket:["+inode+"]" { // It may be closed by now.
+	for _, entry := range all {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
 			continue
 		}
-		pid, err := strconv.Atoi(strings.Split(link, "/")[2])
-		if err != nil {
-			return nil, err
+		holds, err := holdsSocket(pid, "socket:["+inode+"]")
+		if !holds && !errors.Is(err, fs.ErrPermission) { // It has other files, or has ended.
+			continue
 		}
-		if p, err := FindProcess(pid); err == nil && !slices.Contains(holders, p) {
+		p, err := FindProcess(pid)
+		switch {
+		case err != nil:
+		case holds:
 			holders = append(holders, p)
+		default:
+			hidden = append(hidden, p)
 		}
 	}
-	return holders, nil
+	return holders, hidden, nil
+}
+
+// holdsSocket reports whether a process has the socket open, by the name of its link.
+func holdsSocket(pid int, link string) (bool, error) {
+	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
+	dir, err := os.Open(folder)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	for _, name := range names {
+		if to, err := os.Readlink(folder + "/" + name); err == nil && to == link { // It may be closed by now.
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // inodeOfTCP finds the socket in the kernel's tables, see proc_pid_net(5). A socket that nobody has open any more has the inode 0 there.

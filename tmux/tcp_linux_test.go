@@ -26,12 +26,12 @@ func TestHoldersOfTCP(t *testing.T) {
 			if far.Addr().Is4() && ends[1].Port() == 0 {
 				ends[1] = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 			}
-			if got, err := tmux.HoldersOfTCP(ends[0], ends[1]); err != nil || len(got) != 1 || got[0] != own {
+			if got, _, err := tmux.HoldersOfTCP(ends[0], ends[1]); err != nil || len(got) != 1 || got[0] != own {
 				t.Errorf("%v is held by %v (%v), want %v", ends, got, err, own)
 			}
 		}
 		must(t, conn.Close())
-		if got, err := tmux.HoldersOfTCP(near, far); !errors.Is(err, tmux.ErrNoProcess) {
+		if got, _, err := tmux.HoldersOfTCP(near, far); !errors.Is(err, tmux.ErrNoProcess) {
 			t.Errorf("a closed end is held by %v (%v)", got, err)
 		}
 	}

@@ -80,8 +80,8 @@ func errKeysOff(agentID int64) *daemon.Error {
 	return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysOff, "Agent %d takes no keys from this page any more, and nothing was typed: turn \"Take keys\" on again", agentID)
 }
 
-// BeginKeys lets an agent's pane take keys from a browser (from says where that is, for the log), until EndKeys, or until the page says nothing any more. A session that
-// another page has begun ends with it.
+// BeginKeys lets an agent's pane take keys from a browser, until EndKeys, or until the page says nothing any more. A session that another page
+// has begun ends with it. from says where the page is, for the log.
 func (r *Room) BeginKeys(ctx context.Context, id int64, from string) (daemon.KeysTaken, error) {
 	if err := r.mayTakeKeys(ctx, id); err != nil {
 		return daemon.KeysTaken{}, err

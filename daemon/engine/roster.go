@@ -51,6 +51,13 @@ func (r *Roster) Agents(ctx context.Context) ([]daemon.Agent, error) {
 	return agents, nil
 }
 
+// Known returns the agents that the last read of the database found active.
+func (r *Roster) Known() []daemon.Agent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.Rows))
+}
+
 // changed returns the ids of the agents whose rows are not kept, or are kept with an older revision.
 func (r *Roster) changed(revs []daemon.AgentRev) (ids []int64) {
 	r.mu.Lock()

@@ -49,7 +49,7 @@ func (c *ToolCall) AllowedBy(rule, cwd string, follow Follow) bool {
 			return false
 		}
 		real := follow(file)
-		return real != "" && matches(followed(pattern, follow), real, '/')
+		return real != "" && matches(followed(pattern, cwd, follow), real, '/')
 	}
 	return c.ofSite(tool, pattern)
 }
@@ -65,7 +65,11 @@ func (c *ToolCall) DeniedBy(rule, cwd string, follow Follow) bool {
 		return matches(tool, c.Tool, 0)
 	case tool != "Bash" && c.ofFile(tool):
 		file, pattern := c.file(cwd), inTree(pattern, cwd)
-		return matches(pattern, filepath.Clean(file), '/') || matches(pattern, follow(file), '/')
+		if matches(pattern, filepath.Clean(file), '/') {
+			return true
+		}
+		real := follow(file)
+		return real != "" && (matches(pattern, real, '/') || matches(followed(pattern, cwd, follow), real, '/'))
 	case tool != "Bash":
 		return c.ofSite(tool, pattern)
 	case c.Tool != tool:
@@ -98,17 +102,28 @@ func inTree(pattern, cwd string) string {
 	return pattern
 }
 
-// followed returns a pattern whose folders before the first asterisk are where they lead: the operator may name them by a link.
-func followed(pattern string, follow Follow) string {
-	folder, rest := pattern, ""
+// followed returns a pattern whose folders are where they lead, as far as the agent cannot change that: its directory, and the folders above
+// it or elsewhere that the operator may name by a link. Links below the directory are not followed.
+func followed(pattern, cwd string, follow Follow) string {
+	if rest, below := strings.CutPrefix(pattern, literal(cwd)+"/"); below {
+		if real := follow(cwd); real != "" {
+			return strings.TrimSuffix(literal(real), "/") + "/" + rest
+		}
+		return ""
+	}
+	folder := pattern
 	if at := strings.IndexByte(pattern, '*'); at >= 0 {
-		at = max(strings.LastIndexByte(pattern[:at], '/'), 0)
-		folder, rest = pattern[:at], pattern[at:]
+		folder = pattern[:at]
 	}
-	if real := follow(plainText(folder)); folder != "" && real != "" {
-		return strings.TrimSuffix(literal(real), "/") + rest
+	folder = folder[:max(strings.LastIndexByte(folder, '/'), 0)]
+	if folder == "" {
+		return pattern
 	}
-	return pattern
+	real := follow(plainText(folder))
+	if real == "" {
+		return ""
+	}
+	return strings.TrimSuffix(literal(real), "/") + pattern[len(folder):]
 }
 
 // ofSite reports whether a rule about a site covers the call.

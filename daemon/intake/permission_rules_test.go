@@ -46,6 +46,9 @@ func TestAllowRulesAreNotFooled(t *testing.T) {
 		{"find . *", "find . -name x", true}, {"find . *", "find . -name x -delete", false}, {"tar *", "tar -xzf a.tgz", true}, {"tar *", "tar -xIf sh a", false},
 		{"make *", "make -j4 all", true}, {"make *", "make SHELL=x all", false}, {"/usr/bin/make *", "/usr/bin/make SHELL=x", false},
 		{"git -c x=y *", "git -c x=y log", true}, {"echo 'a *", "echo a b", false}, {"find . -exec ls *", "find . -exec ls x", true},
+		{"git fetch *", "git fetch --upload-p=./x .", false}, {"git grep *", "git grep --open=./x y", false}, {"tar *", "tar xIf ./x a", false}, {"tar *", "tar xzf a", true},
+		{"tar *", "tar -xf a --to-com=./x", false}, {"sort *", "sort --compress-prog=./x f", false}, {"sed -n *", "sed -n 1e./x f", false}, {"go build *", "go build -ldflags=-extld=x", false},
+		{`git commit -m "fix *"`, `git commit -m "fix the roof"`, true}, {"grep *", "grep --include=main.go -re x", true}, {"sh *", "sh x", false}, {"npx *", "npx --exec x", false},
 	} {
 		c := bash(row.command)
 		equal(t, row.command+" by "+row.rule, c.AllowedBy("Bash("+row.rule+")", "/w", stays), row.want)
@@ -100,7 +103,7 @@ func TestRulesAboutFilesFollowLinks(t *testing.T) {
 		c, _ := callOf(&hooks.Payload{ToolName: "Edit", ToolInput: json.RawMessage(`{"file_path": "` + path + `", "old_string": "a", "new_string": "b"}`)})
 		return c
 	}
-	links := map[string]string{"/w": "/mnt/w", "/w/src": "/mnt/w/src", "/w/src/out": "/etc", "/link": "/mnt/link"}
+	links := map[string]string{"/w": "/mnt/w", "/w/src": "/mnt/w/src", "/w/src/out": "/etc", "/w/keys": "/home/.ssh", "/w/a.txt": "/home/.bashrc", "/link": "/mnt/link"}
 	follow := func(path string) string {
 		for name := path; name != "/"; name = filepath.Dir(name) {
 			if to, ok := links[name]; ok {
@@ -117,6 +120,8 @@ func TestRulesAboutFilesFollowLinks(t *testing.T) {
 	}{
 		{"/w/src/a.go", "Edit(src/**)", follow, true, true}, {"/w/src/out/passwd", "Edit(src/**)", follow, false, true},
 		{"/w/src/out/passwd", "Edit(/etc/**)", follow, false, true}, {"/link/a", "Edit(/link/*)", follow, true, true},
+		{"/w/keys/a", "Edit(keys/**)", follow, false, true}, {"/w/a.txt", "Edit(/w/a.txt)", follow, false, true}, {"/w/b.txt", "Edit(/w/b.txt)", follow, true, true},
+		{"/w/src/out/passwd", "Edit(/etc/*)", follow, false, true}, {"/mnt/w/src/a", "Edit(src/**)", follow, false, true},
 		{"/w/src/a.go", "Edit(src/a.go)", follow, true, true}, {"/w/src/a.go", "Edit(src/**)", nowhere, false, true}, {"/w/../etc/a", "Edit(/etc/*)", stays, false, true},
 	} {
 		c := edit(row.path)

@@ -105,8 +105,11 @@ func SafePrompt(text string) (string, error) {
 	return text, nil
 }
 
-// outside matches a mention of a file that is not in the agent's directory, if its name says so.
-var outside = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\w\\.+-])@("?(?:/|~|file:|[^\s"]*\.\.))`) })
+// outside matches a mention of a file that is not in the agent's directory, if its name says so. A mention begins a word: code that imports
+// from "@/lib" stays as it is.
+var outside = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|\s)@("(?:/|~|[^"\n]*\.\.)|(?:/|~|file:|(?:\\.|[^\s"])*\.\.))`)
+})
 
 // Unmentioned returns another agent's words with a backslash before each @ that would make the CLI attach a file from outside of the
 // receiver's directory: Claude Code and Gemini CLI read such a file unasked. What it says can still be read.

@@ -65,7 +65,7 @@ func TestMatchesPrompt(t *testing.T) {
 func TestUnmentioned(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"@/etc/passwd": `\@/etc/passwd`, "see @/a @~/b, (@/c)": `see \@/a \@~/b, (\@/c)`, "> @../x": `> \@../x`, "@src/../../x": `\@src/../../x`, `@"/a b"`: `\@"/a b"`,
+		"@/etc/passwd": `\@/etc/passwd`, "see @/a @~/b": `see \@/a \@~/b`, "import x from '@/lib'": "import x from '@/lib'", `@"a b/../x"`: `\@"a b/../x"`, `@a\ b/../x`: `\@a\ b/../x`, "> @../x": `> \@../x`, "@src/../../x": `\@src/../../x`, `@"/a b"`: `\@"/a b"`,
 		"@file:///a": `\@file:///a`, "\n@/a\n": "\n\\@/a\n", "@src/a.go": "@src/a.go", "con@/x": "con@/x", "a@b..c": "a@b..c", `\@/a`: `\@/a`, "@ /a": "@ /a",
 	} {
 		equal(t, text, Unmentioned(text), want)

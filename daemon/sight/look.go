@@ -59,11 +59,12 @@ func FileHasContent(path string) bool {
 
 // RealPath returns where a path leads once all links on it are followed, whether there is a file or not; "": it leads nowhere, or the file
 // system does not answer in time.
-func (d *Sight) RealPath(ctx context.Context, path string) (real string) {
-	if !d.LookAt(ctx, path, func() bool { real = realPath(path); return true }) {
+func (d *Sight) RealPath(ctx context.Context, path string) string {
+	found := make(chan string, 1) // a look that comes too late leaves it there
+	if !d.LookAt(ctx, path, func() bool { found <- realPath(path); return true }) {
 		return ""
 	}
-	return real
+	return <-found
 }
 
 func realPath(path string) string {

@@ -1,8 +1,8 @@
 package sight
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,50 +13,48 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Inside reports whether a process is an active agent, or what an agent may have started, and which agent that is; 0: it is not known.
-// What has left the agent's process, as by a double fork, still has the secret of its launch in its environment. What tmux has started for
-// an agent runs in our own tmux server, in which nothing else should.
-func (d *Sight) Inside(ctx context.Context, proc tmux.Process) (agent int64, inside bool, err error) {
+// Inside reports whether one of these processes is an active agent, or is what an agent may have started, and the agent in whose process it
+// runs; 0: that is not known. What has left its agent's process, as by a double fork, still has the secret of the launch in its
+// environment, also when the agent has ended. What tmux has started for an agent runs in our own tmux server, in which nothing else
+// should. While the database is away, the agents count that are remembered.
+func (d *Sight) Inside(ctx context.Context, procs ...tmux.Process) (agent int64, inside bool) {
 	active, err := d.Roster.Agents(ctx)
-	if err != nil || proc.PID == 0 {
-		return 0, false, err
+	if err != nil {
+		active = d.Roster.Known()
 	}
-	for i := range active {
-		if a := &active[i]; a.Process() == proc {
-			return a.ID, true, nil
-		}
-	}
-	if around, err := d.AgentAround(ctx, proc); err != nil || around != 0 {
-		return around, around != 0, err
-	}
-	if secret := d.launchOf(proc); secret != "" {
-		hash := daemon.LaunchHash(secret)
+	server, _ := d.Processes.ServerAt(ctx, d.Data.TmuxSocket()) // without a server it is no process
+	for _, proc := range procs {
+		line := d.Processes.Ancestry(proc)
 		for i := range active {
-			if a := &active[i]; bytes.Equal(a.LaunchHash, hash) {
-				return a.ID, true, nil
+			if a := &active[i]; proc.PID != 0 && a.Process() == proc {
+				return a.ID, true
 			}
 		}
+		if around := d.around(ctx, active, proc, line); around != 0 {
+			return around, true
+		}
+		if server.PID != 0 && slices.Contains(line, server.PID) || proc.PID != 0 && d.hasSecret(ctx, proc) {
+			return 0, true
+		}
 	}
-	line := d.Processes.Ancestry(proc)
-	return 0, slices.ContainsFunc(active, func(a daemon.Agent) bool {
-		return a.HasPane() && a.PaneSocket == d.Data.TmuxSocket() && slices.Contains(line, a.Ref().ServerPID)
-	}), nil
+	return 0, false
+}
+
+// hasSecret reports whether the environment of a process has the launch secret of an agent, or one that cannot be looked up.
+func (d *Sight) hasSecret(ctx context.Context, proc tmux.Process) bool {
+	environ, _ := d.Accounts.Environ(proc) // It has ended, or its user is another one, whom the socket keeps out.
+	for _, v := range environ {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok && secret != "" {
+			_, err := d.Store.AgentByLaunch(ctx, daemon.LaunchHash(secret))
+			return !errors.Is(err, daemon.ErrNotFound)
+		}
+	}
+	return false
 }
 
 // SpeaksFor reports whether a process is an agent's, or runs inside it. Who has the secret of a launch may have read it in an environment.
 func (d *Sight) SpeaksFor(proc tmux.Process, a *daemon.Agent) bool {
 	return a.PID == 0 || d.Lives(a.Process()) && slices.Contains(d.Processes.Ancestry(proc), a.PID)
-}
-
-// launchOf returns the launch secret in a process's environment; "": it has none, or it has ended.
-func (d *Sight) launchOf(proc tmux.Process) string {
-	environ, _ := d.Accounts.Environ(proc)
-	for _, v := range environ {
-		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			return secret
-		}
-	}
-	return ""
 }
 
 // AgentAround returns the id of the active agent inside whose process another process runs; 0: none. A "claude -p" that an
@@ -66,15 +64,19 @@ func (d *Sight) AgentAround(ctx context.Context, proc tmux.Process) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	line := d.Processes.Ancestry(proc)
+	return d.around(ctx, active, proc, d.Processes.Ancestry(proc)), nil
+}
+
+// around is [Sight.AgentAround] among these agents. line is the process's ancestry.
+func (d *Sight) around(ctx context.Context, active []daemon.Agent, proc tmux.Process, line []int) int64 {
 	for i := range active {
 		a := &active[i]
 		if a.PID != 0 && a.PID != proc.PID && slices.Contains(line, a.PID) && d.Lives(a.Process()) &&
 			(a.Managed || d.Protected(ctx, a.Process()) == "") { // all sessions may run inside a protected process
-			return a.ID, nil
+			return a.ID
 		}
 	}
-	return 0, nil
+	return 0
 }
 
 // Protected says why a process must not become an agent's; "": it may. Ending it would end the daemon or its servers, or it

@@ -167,14 +167,14 @@ func exits(s session) {
 	waitGone(s.t, s.pid)
 }
 
-// attachesMentions: the CLI attaches a file that a prompt mentions, wherever it is, without a question; not one whose mention has a backslash
-// before it.
+// attachesMentions: the CLI attaches a file that a prompt mentions, wherever it is, without a question; not one whose mention has a backslash, a
+// quote or a parenthesis before it.
 func attachesMentions(s session) {
 	const inside = "known to the file alone"
 	file := filepath.Join(s.home.Dir, "elsewhere.txt")
 	must(s.t, os.WriteFile(file, []byte(inside), 0o600))
 	s.api.SetScript(claudetest.Says("OK"))
-	for _, text := range []string{"first look at @" + file + " and say", runtimes.Unmentioned("then look at @" + file + " and say")} {
+	for _, text := range []string{"first look at @" + file + " and say", runtimes.Unmentioned("then look at @" + file + " and say"), "then at '@" + file + "' or (@" + file + ") and say"} {
 		s.turn(text)
 		req := s.api.Await(s.t, text, func(r claudetest.Request) bool { return strings.Contains(strings.Join(r.NewTexts(), "\n"), text) })
 		equal(s.t, text+": attached", strings.Contains(strings.Join(req.NewTexts(), "\n"), inside), strings.HasPrefix(text, "first"))

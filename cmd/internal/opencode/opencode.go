@@ -82,7 +82,7 @@ func listensAt(agent tmux.Process, address net.Addr) error {
 	if err != nil {
 		return err
 	}
-	holders, err := tmux.HoldersOfTCP(at, netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
+	holders, _, err := tmux.HoldersOfTCP(at, netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return nil

@@ -135,7 +135,7 @@ func (s *Settings) secret() string {
 			return "database_url"
 		}
 	}
-	if strings.Contains(s.DatabaseURL, "password") {
+	if strings.Contains(s.DatabaseURL, "password=") {
 		return "database_url"
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Notify.Targets)) {
@@ -165,7 +165,7 @@ func LoadSettings(path string, named bool, getenv func(string) string) (Settings
 		}
 		if key := s.secret(); key != "" {
 			if err := trust.Private(path); err != nil {
-				return s, fmt.Errorf("settings: %s is a secret: %w", key, err)
+				return s, fmt.Errorf("settings: %s is a secret (which may stand in the environment or in a file of its own): %w", key, err)
 			}
 		}
 	}

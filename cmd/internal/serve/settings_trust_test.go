@@ -21,7 +21,7 @@ func TestSettingsWithASecretThatOthersMayReadAreRefused(t *testing.T) {
 		for _, mode := range []os.FileMode{0o600, 0o644} {
 			must(t, os.Chmod(path, mode))
 			_, err := LoadSettings(path, true, func(string) string { return "" })
-			refused := err != nil && strings.Contains(err.Error(), key+" is a secret") && strings.HasSuffix(err.Error(), "run chmod go-r "+path)
+			refused := err != nil && strings.Contains(err.Error(), key+" is a secret (") && strings.HasSuffix(err.Error(), "run chmod go-r "+path)
 			if want := key != "" && mode == 0o644; refused != want {
 				t.Errorf("%q with mode %04o: %v", text, mode, err)
 			}

@@ -19,7 +19,7 @@ func TestAnAgentsCommandsAreNotTheOperators(t *testing.T) {
 	send := understudyLine(r, "--data", r.root, "agent", "send", fmt.Sprint(other.ID), "--command", "!touch typed")
 	for how, tt := range map[string]struct{ line, told string }{
 		"its own process":       {"sh -c \"$line\"", "An agent may ask for its own"},
-		"an orphan":             {"setsid -f sh -c \"$line\"", "An agent may ask for its own"},
+		"an orphan":             {"setsid -f sh -c \"$line\"", "the operator does that from outside of an agent"},
 		"a session of its tmux": {"tmux new-session -d sh -c \"$line\"", "the operator does that from outside of an agent"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
