@@ -34,6 +34,7 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 	}
 	written := make(chan struct{})
 	go func() { wg.Wait(); close(written) }()
+	defer func() { <-written }() // the reader sees the last events before their writer hears that they are committed
 	next := make(map[string]int, writers)
 	var last int64
 	for n, done := 0, false; n < 2*writers*each; {
