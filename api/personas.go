@@ -27,12 +27,14 @@ type Persona struct {
 // FullPersona is a persona with the text of its files.
 type FullPersona struct {
 	Persona
-	Dir        string     `json:"dir"`
-	Skill      string     `json:"skill"`      // the text of skill.md below the front matter
-	SkillFile  string     `json:"skill_file"` // the whole text of skill.md
-	Experience string     `json:"experience"`
-	ModifiedAt *time.Time `json:"modified_at"` // time of skill.md; null if there is no such file
-	Former     []string   `json:"former"`      // the slugs that it had before, the oldest first
+	Dir        string `json:"dir"`
+	Skill      string `json:"skill"`      // the text of skill.md below the front matter
+	SkillFile  string `json:"skill_file"` // the whole text of skill.md
+	Experience string `json:"experience"`
+	// ExperienceCut is how many bytes of experience.md stand before Experience: it has grown too long to be given whole.
+	ExperienceCut int64      `json:"experience_cut"`
+	ModifiedAt    *time.Time `json:"modified_at"` // time of skill.md; null if there is no such file
+	Former        []string   `json:"former"`      // the slugs that it had before, the oldest first
 }
 
 // renamePersonaRequest is the change of a persona.
@@ -97,7 +99,7 @@ func persona(p personas.Persona) Persona {
 }
 
 func fullPersona(p personas.Persona) FullPersona {
-	full := FullPersona{Persona: persona(p), Dir: p.Dir, Skill: p.Skill, SkillFile: p.SkillFile, Experience: p.Experience}
+	full := FullPersona{Persona: persona(p), Dir: p.Dir, Skill: p.Skill, SkillFile: p.SkillFile, Experience: p.Experience, ExperienceCut: p.ExperienceCut}
 	full.Former = []string{}
 	if p.Former != "" {
 		full.Former = strings.Split(p.Former, ",")

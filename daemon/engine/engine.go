@@ -316,6 +316,9 @@ func (d *Engine) BeginRun() {
 	d.Presence.Begin(d.RunBegan)
 }
 
+// ErrStranger says that a process listens at the address of an agent's server that is not the agent's. It was sent nothing.
+var ErrStranger = errors.New("another process listens there")
+
 // Control is the server that a runtime runs for its agent. Its methods are safe for concurrent use.
 type Control interface {
 	// Follow reports what happens to the agent until ctx ends or the server cannot be reached. It first reports what has

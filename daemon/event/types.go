@@ -42,6 +42,7 @@ const (
 	AgentFinished        Type = "agent_finished"
 	AgentRegistered      Type = "agent_registered"
 	AgentScreenUnknown   Type = "agent_screen_unknown"
+	AgentServerTaken     Type = "agent_server_taken"
 	AgentSessionChanged  Type = "agent_session_changed"
 	AgentMoved           Type = "agent_moved"
 	AgentSkillInjected   Type = "agent_skill_injected"
@@ -157,7 +158,7 @@ func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what
 var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
-		AgentAccountLost, AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentNotResumed, AgentResumed, AgentScreenUnknown, AgentStopFailed,
+		AgentAccountLost, AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentNotResumed, AgentResumed, AgentScreenUnknown, AgentServerTaken, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, BudgetReached, BudgetReset, BudgetWaived, BudgetWarned, DatabaseLost, ExperienceCut, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -53,8 +54,12 @@ func (d *Sight) Server(a *daemon.Agent) (engine.Control, error) {
 	return d.Control(link)
 }
 
-// followAgain is how long the daemon waits before it follows a server again that could not be reached.
-const followAgain = 250 * time.Millisecond
+const (
+	// followAgain is how long the daemon waits before it follows a server again that could not be reached.
+	followAgain = 250 * time.Millisecond
+	// strangerAgain is that after somebody else was met there: each look reads the open files of all processes.
+	strangerAgain = 5 * time.Second
+)
 
 // Follow takes the reports of an agent's server, if its runtime has one. There is one goroutine for each process; it ends
 // with ctx or with the process.
@@ -74,11 +79,24 @@ func (d *Sight) Follow(ctx context.Context, a *daemon.Agent) {
 				return
 			}
 			d.Log.Debug("server of an agent not followed; trying again", "agent_id", id, "error", err)
-			if !lane.Ticked(ctx, time.After(followAgain)) {
+			again := followAgain
+			if errors.Is(err, engine.ErrStranger) {
+				again = strangerAgain
+				d.tellOfStranger(id)
+			}
+			if !lane.Ticked(ctx, time.After(again)) {
 				return
 			}
 		}
 	})
+}
+
+// tellOfStranger tells the operator, once, that somebody else listens where an agent should.
+func (d *Sight) tellOfStranger(agentID int64) {
+	if d.FirstTime(fmt.Sprintf("stranger at agent %d", agentID)) {
+		d.Alert(event.AgentServerTaken, fmt.Sprintf("Another process listens at the port of agent %d: it was sent nothing, and the agent gets nothing until that process is gone; see who it is with `ss -ltnp`, "+
+			"and end the agent with `understudy agent stop %[1]d` or wait.", agentID))
+	}
 }
 
 // followOnce follows the server of an agent until it can no longer be reached.

@@ -116,7 +116,11 @@ func showPersona(ctx context.Context, a *cli.App, slug string) error {
 	u := a.UI(a.Stdout)
 	u.Fields("persona", p.Slug, "description", p.Description, "problem", term.Text(p.Problem), "archived", archived,
 		"runtime", term.Text(p.Runtime), "model", term.Text(p.Model), "budget", budget, "handoffs", fmt.Sprint(p.Handoffs), "folder", p.Dir)
-	for _, part := range []struct{ head, body string }{{"Skill", p.Skill}, {"Experience", p.Experience}} {
+	experience := "Experience"
+	if p.ExperienceCut > 0 {
+		experience = fmt.Sprintf("Experience, without its first %d bytes", p.ExperienceCut)
+	}
+	for _, part := range []struct{ head, body string }{{"Skill", p.Skill}, {experience, p.Experience}} {
 		if part.body != "" {
 			u.Printf("\n%s\n", u.Bold(part.head))
 			u.Block(part.body)

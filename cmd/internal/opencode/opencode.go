@@ -89,7 +89,7 @@ func listensAt(agent tmux.Process, address net.Addr) error {
 	case err != nil:
 		return err
 	case !slices.ContainsFunc(holders, func(p tmux.Process) bool { return p.IsDescendantOf(agent.PID) }):
-		return fmt.Errorf("what listens at %s is not the agent's process %d: it was sent nothing", at, agent.PID)
+		return fmt.Errorf("%s, process %d: %w", at, agent.PID, engine.ErrStranger)
 	}
 	return nil
 }
