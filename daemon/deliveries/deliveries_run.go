@@ -269,9 +269,10 @@ func (d *Courier) onceToken(a *daemon.Agent, dl *daemon.Delivery) string {
 // message that was typed at 0 s, with ack_timeout 30 s and no hook:
 //   - 1 s: the text still stands in the composer. Enter is pressed again; at most three times in all.
 //   - 2 s: the composer is empty, and the transcript has the text: submitted.
+//   - 31 s: a runtime that was slow to start shows the text only now. Enter was never pressed for it, and is pressed.
 //   - 10 s, a dialog was open until 5 s, and no turn has begun since the text was typed: it is typed again, once.
-//   - 30 s, and neither a hook nor the transcript has the text: if the text still stands in the composer, not_submitted;
-//     otherwise unconfirmed.
+//   - 30 s, and neither a hook nor the transcript has the text: if the text still stands in the composer, in spite of an Enter,
+//     not_submitted; otherwise unconfirmed.
 func (d *Courier) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	now := d.Now()
 	age := d.TimeSpent(*dl.TypedAt)
@@ -312,9 +313,12 @@ func (d *Courier) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daem
 		return d.typeAgain(ctx, a, dl, "the composer has lost it; Enter was not pressed")
 	case err == nil && d.swallowed(a, dl, screen):
 		return d.typeAgain(ctx, a, dl, evidenceSwallowed)
-	case inComposer && (a.StopAskedAt == nil || dl.Kind == daemon.KindExit) && d.wantsEnter(a, dl, screen) && left > 0: // see resumeTyping
+	case inComposer && (a.StopAskedAt == nil || dl.Kind == daemon.KindExit) && d.wantsEnter(a, dl, screen) && (left > 0 || dl.Attempts == 0): // see resumeTyping
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
-		return moved, min(left, again), err
+		if left > 0 {
+			again = min(left, again)
+		}
+		return moved, again, err
 	case d.InTranscript(a, dl):
 		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, now)
 	case err == nil && commandTaken(ctx, d, a, dl, screen):

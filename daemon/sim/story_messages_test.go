@@ -223,16 +223,22 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 	}))
 }
 
-// TestEnterPressedLate: pressing Enter takes longer than ack_timeout. The agent still has its time to take the message.
-// Every run checks that no agent takes a delivery whose verdict is not_submitted.
+// TestEnterPressedLate: pressing Enter takes longer than ack_timeout, or the agent shows the message so late that the look which would be the
+// last is the first to find it in the composer. The agent still has its time to take the message. Every run checks that no agent takes a
+// delivery whose verdict is not_submitted.
 func TestEnterPressedLate(t *testing.T) {
-	story(t, with(func(t *testing.T, p *person, h *host, a *agent) {
-		a.mood.hands = 2 * time.Second
-		p.w.delayFirst(calls("Press "),
-			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
-		p.send(a.id)
-		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
-	}))
+	limit := settings().Handoff.AckTimeout
+	for slow, takes := range map[string]struct{ call, show time.Duration }{"Press ": {limit + time.Second, 0}, "Paste ": {0, limit - time.Second/2}} {
+		storyAs(t, slow, with(func(_ *testing.T, p *person, h *host, a *agent) {
+			a.mood.hands = 2 * time.Second
+			p.w.delayFirst(calls(slow), func() time.Duration {
+				a.frozen = time.Now().Add(takes.show)
+				return takes.call
+			})
+			p.send(a.id)
+			p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+		}))
+	}
 }
 
 // TestEnterIsNotForTheDraftThatCameBack: a person's draft is put aside for a message. A person submits the message before the daemon looks at

@@ -17,8 +17,9 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// shortAck is how long a text may take to be confirmed until the permissions are told.
-const shortAck = 3 * time.Second
+// shortAck is how long a text may take to be confirmed until the permissions are told. On a busy machine the CLI, just started, has shown a
+// text 3 s after it was pasted.
+const shortAck = 8 * time.Second
 
 // TestClaude is what understudy needs of Claude Code beyond TestRuntime. One line of agents tells most of it, because each start
 // of the CLI takes seconds. The person has never started the CLI, has a subscription, and works in a repository.

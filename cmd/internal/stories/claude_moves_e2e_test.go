@@ -42,7 +42,7 @@ func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 		r.awaitShown(a.ID, row)
 	}
 	r.talk(a.ID, "who are you?")
-	r.awaitLearned(a.ID, fmt.Sprintf(`{"agent_id":%d,"context_percent":0.1,"generation":1,"name":"%s","persona":"%[2]s","state":"working"}`, a.ID, con))
+	r.awaitLearned(a.ID, fmt.Sprintf(`{"agent_id":%d,"context_percent":0.1,"generation":1,"name":"%s","persona":"%s","state":"working"}`, a.ID, a.Name, con))
 	must(t, os.WriteFile(filepath.Join(tree, "made.txt"), []byte("here\n"), 0o600))
 	now := r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Branch == "worktree-x" })
 	if now.Cwd != tree || now.StartCwd != r.work || !strings.Contains(*now.TranscriptPath, "worktrees-x") {
