@@ -136,6 +136,12 @@ func TestOpenRefuses(t *testing.T) {
 		{"run leads elsewhere", func(root string) error {
 			return errors.Join(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
 		}, "symbolic link"},
+		{"the lock leads elsewhere", func(root string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(root, "run"), 0o700), os.Symlink("/etc/passwd", filepath.Join(root, "run", "lock")))
+		}, "run/lock is a symbolic link"},
+		{"postgres leads elsewhere", func(root string) error {
+			return errors.Join(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "postgres")))
+		}, "postgres is a symbolic link"},
 		{"run is for the group", func(root string) error {
 			return errors.Join(mkdir(root, 0o700), mkdir(filepath.Join(root, "run"), 0o770))
 		}, "chmod go-w"},

@@ -174,13 +174,18 @@ func openHandoffs(dir string) (*os.Root, error) {
 }
 
 // openDocument opens the file for reading. It calls Stat first, so that it opens no device, because to open a device may
-// have an effect. If a fifo takes the file's place after the Stat, O_NONBLOCK keeps the open from blocking.
+// have an effect. If a fifo takes the file's place after the Stat, O_NONBLOCK keeps the open from blocking. A link is no document, and
+// neither is a file that has another name as well (a hard link): who writes there decides what the successor is told.
 func openDocument(folder *os.Root, name string) (*os.File, error) {
 	info, err := folder.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
+	named, err := folder.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || !os.SameFile(info, named) || ok && stat.Nlink > 1 {
 		return nil, errNotRegular
 	}
 	return folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -218,11 +223,11 @@ func lookupError(path string, err error) error {
 	var errno syscall.Errno
 	switch {
 	case errors.Is(err, errNotRegular):
-		return refuse(DocumentNotRegular, err, "handoff document %q is not a regular file", path)
+		return refuse(DocumentNotRegular, err, "handoff document %q is not a regular file, or is a link", path)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return refuse(DocumentMissing, err, "handoff document %q does not exist", path)
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
-		return refuse(DocumentNotRegular, err, "handoff document %q is not a regular file", path)
+		return refuse(DocumentNotRegular, err, "handoff document %q is not a regular file, or is a link", path)
 	case errors.As(err, &errno):
 		return refuse(DocumentUnreadable, err, "handoff document %q can't be read: %v", path, errno)
 	default:

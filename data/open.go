@@ -39,7 +39,13 @@ func Open(root string) (Dir, error) {
 			return Dir{}, err
 		}
 	}
-	return Dir{root: abs}, nil
+	d := Dir{root: abs}
+	for _, path := range []string{d.Postgres(), d.Lock()} { // others make them, and follow what is there
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return Dir{}, isLink(path)
+		}
+	}
+	return d, nil
 }
 
 // makeRoot makes the data directory or checks the existing one. If the daemon runs as root, other users can pass through
@@ -122,7 +128,7 @@ func makeFolder(dir *os.Root, name string, euid int) error {
 func check(path string, info fs.FileInfo, euid int) error {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a symbolic link, which the data directory must be free of: use the folder that it points to", path)
+		return isLink(path)
 	case !mode.IsDir():
 		return fmt.Errorf("%s is not a folder: move it away or choose another data directory with --data", path)
 	case owner(info) != euid:
@@ -131,6 +137,10 @@ func check(path string, info fs.FileInfo, euid int) error {
 		return fmt.Errorf("%s may be written by others (mode %04o): run chmod go-w on it", path, mode.Perm())
 	}
 	return nil
+}
+
+func isLink(path string) error {
+	return fmt.Errorf("%s is a symbolic link, which the data directory must be free of: use what it points to", path)
 }
 
 // owner returns the user id of a file's owner, or -1 if the system has no user ids.

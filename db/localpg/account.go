@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -18,51 +19,62 @@ type account struct {
 	switched bool // the account is not our own: we are root
 }
 
-// accountFor picks the account that the server runs as. If the cluster exists, that is its owner. Otherwise it
-// is our own account or, if we are root, the account that unprivileged picks.
+// own is the id of the account, and of its group, that the server runs as if root starts it. No account has it, so that nobody but root becomes
+// it: accounts of people end at 60000, systemd leaves 60706 to 61183 to nobody (its "Users, Groups, UIDs and GIDs on systemd Systems"), and
+// what a user namespace may map begins at 65536.
+const own = 60742
+
+// shared are accounts that other programs run as. Whoever is one of them would be master of a cluster that belongs to it.
+var shared = []string{"postgres", "_postgres", "nobody"}
+
+// accountFor picks the account that the server runs as. Our own account has the cluster that it has made. A cluster of root, made by root or
+// in an earlier release for a shared account, gets an account of its own; see claim. One that root has given to another account stays there.
 func accountFor(data string) (account, error) {
 	us := uint32(os.Geteuid())
-	info, err := os.Stat(data)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if us != 0 {
-			return account{}, nil
-		}
-		return unprivileged()
-	case err != nil:
+	owner := us
+	switch info, err := os.Lstat(data); {
+	case err == nil && !info.IsDir():
+		return account{}, &refusal{ErrBarred, data + " is no folder: a link is not followed, because somebody else may have put it there"}
+	case err == nil:
+		owner = info.Sys().(*syscall.Stat_t).Uid
+	case !errors.Is(err, fs.ErrNotExist):
 		return account{}, fmt.Errorf("owner of the cluster: %w", err)
 	}
-	owner := info.Sys().(*syscall.Stat_t)
-	who := account{name: nameOf(owner.Uid), uid: owner.Uid, gid: owner.Gid, switched: true}
+	name := nameOf(owner)
 	switch {
-	case us == 0 && owner.Uid == 0:
-		return account{}, &refusal{ErrBarred, fmt.Sprintf(
-			"%s belongs to root, as which PostgreSQL does not run: give it to another account with `chown -R postgres: %s`", data, data)}
+	case us == 0 && (owner == 0 || slices.Contains(shared, name)):
+		return account{name: strconv.Itoa(own), uid: own, gid: own, switched: true}, nil
 	case us == 0:
-		return who, nil
-	case us == owner.Uid:
+		info, err := os.Lstat(data)
+		if err != nil {
+			return account{}, fmt.Errorf("owner of the cluster: %w", err)
+		}
+		return account{name: name, uid: owner, gid: info.Sys().(*syscall.Stat_t).Gid, switched: true}, nil
+	case us == owner:
 		return account{}, nil
 	}
 	return account{}, &refusal{ErrBarred, fmt.Sprintf(
-		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, who.name)}
+		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, name)}
 }
 
-// unprivileged returns the account that owns a new cluster if we are root. It prefers "postgres" ("_postgres" on macOS)
-// to "nobody", because other services share "nobody".
-func unprivileged() (account, error) {
-	for _, name := range []string{"postgres", "_postgres", "nobody"} {
+// builder returns the account that initdb runs as, for the account of the server: that one, unless it has no name, without which initdb does
+// not run. It is then a shared one with the group of the server, by which it alone comes to the folder that it builds in.
+func (a account) builder() (account, error) {
+	if a.uid != own {
+		return a, nil
+	}
+	for _, name := range shared {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue
 		}
-		uid, errUID := strconv.ParseInt(u.Uid, 10, 64) // macOS: nobody is -2
-		gid, errGID := strconv.ParseInt(u.Gid, 10, 64)
-		if errUID == nil && errGID == nil && uid != 0 {
-			return account{name: name, uid: uint32(uid), gid: uint32(gid), switched: true}, nil
+		uid, err := strconv.ParseInt(u.Uid, 10, 64) // macOS: nobody is -2
+		if err == nil && uid != 0 {
+			return account{name: name, uid: uint32(uid), gid: a.gid, switched: true}, nil
 		}
 	}
 	return account{}, &refusal{ErrBarred,
-		`PostgreSQL does not run as root and there is no account "postgres" or "nobody": run understudy as an ordinary user`}
+		`initdb does not run as root and there is no account "postgres" or "nobody": run understudy as an ordinary user`}
 }
 
 func nameOf(uid uint32) string {

@@ -45,7 +45,7 @@ func machineID() string {
 
 // lockDir makes sure that only one daemon works in a data directory. The lock ends with the process.
 func lockDir(dir data.Dir) (unlock func(), err error) {
-	f, err := os.OpenFile(dir.Lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(dir.Lock(), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
