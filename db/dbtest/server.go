@@ -50,11 +50,32 @@ func startServer(ctx context.Context) (*server, error) {
 			return nil, err
 		}
 		s.cluster, s.base = cluster, cluster.ConnString()
+		if err := s.mayCreate(ctx); err != nil {
+			return nil, errors.Join(err, s.end())
+		}
 	}
 	if err := s.connect(ctx); err != nil {
 		return nil, errors.Join(err, s.end())
 	}
 	return s, nil
+}
+
+// mayCreate lets the daemon's role make databases. Tests have no other role, so that they see what it may not do.
+func (s *server) mayCreate(ctx context.Context) error {
+	config, err := pgx.ParseConfig(s.base)
+	if err != nil {
+		return err
+	}
+	role := pgx.Identifier{config.User}.Sanitize()
+	config.User = localpg.Owner
+	s.cluster.Configure(config)
+	owner, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer owner.Close(ctx)
+	_, err = owner.Exec(ctx, "ALTER ROLE "+role+" CREATEDB")
+	return err
 }
 
 func (s *server) connect(ctx context.Context) error {

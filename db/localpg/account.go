@@ -31,30 +31,24 @@ var shared = []string{"postgres", "_postgres", "nobody"}
 // in an earlier release for a shared account, gets an account of its own; see claim. One that root has given to another account stays there.
 func accountFor(data string) (account, error) {
 	us := uint32(os.Geteuid())
-	owner := us
-	switch info, err := os.Lstat(data); {
-	case err == nil && !info.IsDir():
-		return account{}, &refusal{ErrBarred, data + " is no folder: a link is not followed, because somebody else may have put it there"}
+	who := account{uid: us}
+	switch info, err := os.Stat(data); {
 	case err == nil:
-		owner = info.Sys().(*syscall.Stat_t).Uid
+		owner := info.Sys().(*syscall.Stat_t)
+		who = account{name: nameOf(owner.Uid), uid: owner.Uid, gid: owner.Gid, switched: true}
 	case !errors.Is(err, fs.ErrNotExist):
 		return account{}, fmt.Errorf("owner of the cluster: %w", err)
 	}
-	name := nameOf(owner)
 	switch {
-	case us == 0 && (owner == 0 || slices.Contains(shared, name)):
+	case us == 0 && (who.uid == 0 || slices.Contains(shared, who.name)):
 		return account{name: strconv.Itoa(own), uid: own, gid: own, switched: true}, nil
 	case us == 0:
-		info, err := os.Lstat(data)
-		if err != nil {
-			return account{}, fmt.Errorf("owner of the cluster: %w", err)
-		}
-		return account{name: name, uid: owner, gid: info.Sys().(*syscall.Stat_t).Gid, switched: true}, nil
-	case us == owner:
+		return who, nil
+	case us == who.uid:
 		return account{}, nil
 	}
 	return account{}, &refusal{ErrBarred, fmt.Sprintf(
-		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, name)}
+		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, who.name)}
 }
 
 // builder returns the account that initdb runs as, for the account of the server: that one, unless it has no name, without which initdb does

@@ -14,17 +14,12 @@ import (
 // port is part of the socket's file name and has no other meaning.
 const port = "5432"
 
-const (
-	userName     = "understudy"
-	databaseName = "understudy"
-)
-
 // ConnString returns the address of the database, for pgx.ParseConfig and
 // pgxpool.ParseConfig. The caller must pass the resulting configuration to Configure.
 func (c *Cluster) ConnString() string {
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	return fmt.Sprintf("host='%s' port=%s user=%s dbname=%s sslmode=disable",
-		quote.Replace(c.sock), port, userName, databaseName)
+		quote.Replace(c.sock), port, roleName, databaseName)
 }
 
 // Configure makes a configuration reach the socket even when its path is too
@@ -50,12 +45,7 @@ func (c *Cluster) socket() string { return filepath.Join(c.sock, ".s.PGSQL."+por
 
 // ping connects once. It returns nil if the server accepts sessions.
 func (c *Cluster) ping(ctx context.Context) error {
-	config, err := pgx.ParseConfig(c.ConnString())
-	if err != nil {
-		return err
-	}
-	c.Configure(config)
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := c.connect(ctx, Owner)
 	if err != nil {
 		return err
 	}

@@ -53,30 +53,36 @@ func (c *Cluster) sweep(ctx context.Context) {
 }
 
 func (c *Cluster) build(ctx context.Context, bin Binaries) error {
-	workshop, err := os.MkdirTemp(c.dir, "init-")
+	builder, err := c.who.builder()
+	if err != nil {
+		return err
+	}
+	site, err := os.MkdirTemp(c.dir, "init-")
 	if err != nil {
 		return fmt.Errorf("PostgreSQL cluster: %w", err)
 	}
-	defer os.RemoveAll(workshop) // if this fails, the next start removes it
-	if err := c.who.own(workshop); err != nil {
+	defer os.RemoveAll(site) // if this fails, the next start removes it
+	workshop := filepath.Join(site, "workshop")
+	if err := errors.Join(builder.folder(workshop), c.who.enter(site)); err != nil {
 		return fmt.Errorf("PostgreSQL cluster: %w", err)
 	}
 	data := filepath.Join(workshop, "data")
 
-	initdb := []string{"--pgdata=" + data, "--username=" + userName, "--auth=trust",
+	initdb := []string{"--pgdata=" + data, "--username=" + Owner, "--auth-local=peer", "--auth-host=reject",
 		"--encoding=UTF8", "--locale=" + locale(), "--data-checksums", "--wal-segsize=4"}
 	if c.config.NoSync {
 		initdb = append(initdb, "--no-sync")
 	}
-	if err := c.tool(ctx, workshop, nil, bin.Path("initdb"), initdb...); err != nil {
+	if err := tool(ctx, builder, workshop, nil, bin.Path("initdb"), initdb...); err != nil {
 		return err
 	}
 	// Rename initdb's empty database: that takes 30 ms, and CREATE DATABASE takes 100 to 300. Do it in single-user
 	// mode, so that no server ever answers without having the database.
-	single := append([]string{"--single", "-D", data, "-c", "exit_on_error=on"}, c.settings()...)
-	rename := strings.NewReader("ALTER DATABASE postgres RENAME TO " + databaseName + ";\n")
-	if err := c.tool(ctx, workshop, rename, bin.Path("postgres"), append(single, "template1")...); err != nil {
+	if err := c.single(ctx, bin, builder, data, "template1", "ALTER DATABASE postgres RENAME TO "+databaseName); err != nil {
 		return err
+	}
+	if err := c.who.claim(data); err != nil {
+		return fmt.Errorf("PostgreSQL cluster: %w", err)
 	}
 	if err := os.Rename(data, c.data); err != nil {
 		return fmt.Errorf("PostgreSQL cluster: %w", err)
@@ -97,14 +103,21 @@ func locale() string {
 	return "C"
 }
 
-// tool runs a program of PostgreSQL and waits for its end. On Linux the program dies with this process.
-func (c *Cluster) tool(ctx context.Context, dir string, stdin io.Reader, path string, args ...string) error {
+// single runs one SQL command in a database of a cluster without a server. who must have a name.
+func (c *Cluster) single(ctx context.Context, bin Binaries, who account, data, database, sql string) error {
+	args := append([]string{"--single", "-D", data, "-c", "exit_on_error=on"}, c.settings()...)
+	line := strings.NewReader(strings.Join(strings.Fields(sql), " ") + "\n") // it ends a command at the end of a line
+	return tool(ctx, who, data, line, bin.Path("postgres"), append(args, database)...)
+}
+
+// tool runs a program of PostgreSQL as an account and waits for its end. On Linux the program dies with this process.
+func tool(ctx context.Context, who account, dir string, stdin io.Reader, path string, args ...string) error {
 	// The thread that forks must outlive the child; see tie.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, environ(), stdin
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential(), Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who.credential(), Setpgid: true}
 	tie(cmd.SysProcAttr)
 	cmd.WaitDelay = 2 * time.Second // initdb's children may hold the output pipe after its end
 	out, err := cmd.CombinedOutput()

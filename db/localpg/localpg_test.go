@@ -17,7 +17,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	c := start(t, dir)
-	equal(t, "database and user", ask[string](t, c, "SELECT current_database() || ' ' || current_user"), "understudy understudy")
+	equal(t, "database and user", ask[string](t, c, "SELECT current_database() || ' ' || current_user"), "understudy understudy_daemon")
 	for setting, want := range map[string]string{
 		"listen_addresses": "", "data_checksums": "on", "wal_segment_size": "4MB", "wal_level": "minimal",
 		"server_encoding": "UTF8", "max_connections": "40", "fsync": "off", "dynamic_shared_memory_type": "mmap",
@@ -161,7 +161,7 @@ func TestSweepsAHalfMadeCluster(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600))
 	process, _ := startDaemon(t, dir)
 	wardentest.Eventually(t, "initdb at work", func() bool {
-		files, _ := filepath.Glob(filepath.Join(dir, "init-*", "data", "base", "1", "*"))
+		files, _ := filepath.Glob(filepath.Join(dir, "init-*", "workshop", "data", "base", "1", "*"))
 		return len(files) > 0
 	})
 	kill(t, process)

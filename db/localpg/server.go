@@ -37,8 +37,8 @@ type server struct {
 func (c *Cluster) up(ctx context.Context) error {
 	for {
 		s := c.find()
-		if s != nil && s != c.running.Load() && c.replaced(s.pid) && c.canLaunch() {
-			c.log.InfoContext(ctx, "postgres was upgraded, starting the new one", "pid", s.pid)
+		if s != nil && s != c.running.Load() && (c.replaced(s.pid) || !c.owned()) && c.canLaunch() {
+			c.log.InfoContext(ctx, "postgres was upgraded, or runs as an account of others: starting the new one", "pid", s.pid)
 			if err := c.halt(ctx, s); err != nil {
 				return err
 			}
@@ -52,6 +52,9 @@ func (c *Cluster) up(ctx context.Context) error {
 			}
 		}
 		err := c.await(ctx, s)
+		if err == nil && s != c.running.Load() {
+			err = c.admit(ctx, s)
+		}
 		switch {
 		case err == nil:
 			if c.running.Swap(s) != s {
@@ -195,6 +198,15 @@ func (c *Cluster) launch(ctx context.Context) (*server, error) {
 	}
 	if err := c.clear(ctx); err != nil {
 		return nil, err
+	}
+	if !c.owned() {
+		err = c.who.claim(c.data)
+	}
+	if err == nil {
+		_, err = c.letIn()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("accounts of PostgreSQL: %w", err)
 	}
 	log, size, err := c.openLog()
 	if err != nil {
