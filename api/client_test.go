@@ -93,7 +93,7 @@ func TestClientOddAnswers(t *testing.T) {
 	}{
 		"a page":        {502, "<html>", daemon.KindInternal, "status_502"},
 		"no sentence":   {404, "{}", daemon.KindNotFound, "status_404"},
-		"a new status":  {429, `{"error": "Later", "code": "later"}`, daemon.KindInvalid, "later"},
+		"a new status":  {418, `{"error": "Later", "code": "later"}`, daemon.KindInvalid, "later"},
 		"a fault":       {500, `{"error": "Internal error", "code": "internal"}`, daemon.KindInternal, "internal"},
 		"a redirection": {304, "", daemon.KindInvalid, "status_304"},
 	} {

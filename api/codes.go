@@ -29,6 +29,7 @@ const (
 	CodePersonaNotFound  daemon.Code = "persona_not_found"
 	codeProofRequired    daemon.Code = "proof_required"
 	codeTokenRequired    daemon.Code = "token_required"
+	codeTooMany          daemon.Code = "too_many"
 	codeUnknownEvent     daemon.Code = "unknown_event"
 	codeUnknownField     daemon.Code = "unknown_field"
 	codeUnknownParameter daemon.Code = "unknown_parameter"

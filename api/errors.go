@@ -31,6 +31,7 @@ var statuses = map[daemon.Kind]int{
 	daemon.KindConflict:      http.StatusConflict,
 	daemon.KindTooLarge:      http.StatusRequestEntityTooLarge,
 	daemon.KindUnprocessable: http.StatusUnprocessableEntity,
+	daemon.KindTooMany:       http.StatusTooManyRequests,
 	daemon.KindUnavailable:   http.StatusServiceUnavailable,
 }
 

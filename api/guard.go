@@ -54,7 +54,7 @@ func (g *gate) guardTCP(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case !sameSite(r):
 			g.refuse(w, errForeignOrigin)
-		case r.Method == http.MethodPost && r.URL.Path == "/login": // the key of a link is its own token
+		case takesLink(r):
 			next.ServeHTTP(w, r)
 		case g.Token != "" && len(r.Header.Values("Authorization")) == 1 && subtle.ConstantTimeCompare(got[:], want[:]) == 1:
 			next.ServeHTTP(w, r)
@@ -69,6 +69,9 @@ func (g *gate) guardTCP(next http.Handler) http.Handler {
 func openToAll(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/ui/static/"))
 }
+
+// takesLink reports whether a request signs a browser in by a link, whose key is its own token.
+func takesLink(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/login" }
 
 // writePage answers with a page, before the request is routed. The page must contain no data of the daemon.
 func (g *gate) writePage(w http.ResponseWriter, status int, page []byte) {

@@ -25,6 +25,9 @@ func (s *Server) takeHook(c echo.Context) error {
 	}
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
+	if err := s.floods.ofHook(ctx, len(env.Body)); err != nil {
+		return err
+	}
 	var held func(int64)
 	if env.Holds {
 		field := hooks.HeldHeader

@@ -87,7 +87,7 @@ func (s *Server) inside(r *http.Request) (agent int64, inside bool, err error) {
 		return 0, true, nil // who waits for an answer is there
 	case peer != nil:
 		senders = append(senders, peer.Process)
-	case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") || r.Method == http.MethodPost && r.URL.Path == "/login":
+	case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") || takesLink(r):
 		switch senders, err = overTCP(r); {
 		case errors.Is(err, tmux.ErrNoProcess):
 			return 0, true, nil

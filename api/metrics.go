@@ -29,6 +29,7 @@ type meter struct {
 	pipelinesEnded *prometheus.CounterVec   // status
 	steps          *prometheus.HistogramVec // status
 	notifications  *prometheus.CounterVec   // channel
+	flooded        *prometheus.CounterVec   // what
 
 	requests *prometheus.CounterVec   // method, route, class
 	answers  *prometheus.HistogramVec // method, route
@@ -60,6 +61,7 @@ func newMeter(s *Server) *meter {
 		handoffs:       histograms("handoff_duration_seconds", "How long handoffs took from the request to their completion, by mode", handoffBuckets, "mode"),
 		pipelinesEnded: counters("pipelines_ended_total", "Runs of pipelines that have ended, by status; one that failed, was resumed and is done counts as both", "status"),
 		steps:          histograms("step_duration_seconds", "How long steps of pipelines took, by how they ended", stepBuckets, "status"),
+		flooded:        counters("refused_total", "What was refused because its sender sends too much", "what"),
 		notifications:  counters("notifications_total", "What the operator was told, by channel", "channel"),
 		assembly: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "understudy_context_assembly_duration_seconds", Help: "How long it took to assemble the context of a handoff" + sinceStart + ".", Buckets: assemblyBuckets,
@@ -67,7 +69,7 @@ func newMeter(s *Server) *meter {
 		requests: counters("http_requests_total", "Requests that were answered, by the pattern of their route; none: refused before there was one", "method", "route", "class"),
 		answers:  histograms("http_request_duration_seconds", "How long answers took, streams left out", answerBuckets, "method", "route"),
 	}
-	m.registry.MustRegister(m.agentsEnded, m.handoffsEnded, m.phases, m.handoffs, m.pipelinesEnded, m.steps, m.notifications, m.assembly,
+	m.registry.MustRegister(m.agentsEnded, m.handoffsEnded, m.phases, m.handoffs, m.pipelinesEnded, m.steps, m.notifications, m.flooded, m.assembly,
 		m.requests, m.answers, newScrape(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "understudy_build_info", Help: "The running daemon.", ConstLabels: prometheus.Labels{"version": s.Version, "go": runtime.Version()},
@@ -95,6 +97,9 @@ func (m *meter) begin() {
 	}
 	for _, status := range []daemon.StepStatus{daemon.StepDone, daemon.StepFailed} {
 		m.steps.WithLabelValues(string(status))
+	}
+	for _, what := range []load{loadHooks, loadRequests, loadContext, loadConnections} {
+		m.flooded.WithLabelValues(string(what))
 	}
 	for _, channel := range channels {
 		m.notifications.WithLabelValues(channel)

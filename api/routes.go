@@ -141,16 +141,16 @@ func (s *Server) hookRoutes() []route {
 // ownRoutes returns what an agent may do about itself, and to its peers. The main socket has some of them, where they may do more
 // for the operator.
 func (s *Server) ownRoutes() []route {
-	agents, handoffs := agentHandlers{s.House}, handoffHandlers{s.House}
+	agents, handoffs, paid := agentHandlers{s.House}, handoffHandlers{s.House}, s.floods.ofAgent
 	return []route{
-		{"POST", "/api/agents/:id/handoff", "", reply(fromBodyByKey(handoffs.requestOwn))},
+		{"POST", "/api/agents/:id/handoff", "", paid(loadRequests, reply(fromBodyByKey(handoffs.requestOwn)))},
 		{"GET", "/api/agents/:id/handoff", "", reply(byKey(s.Daemon.LatestHandoff))},
-		{"DELETE", "/api/agents/:id/handoff", "", reply(fromBodyByKey(handoffs.cancel))},
-		{"POST", "/api/agents/:id/messages", "", accepted(fromBodyByKey(agents.sendOwn))},
+		{"DELETE", "/api/agents/:id/handoff", "", paid(loadRequests, reply(fromBodyByKey(handoffs.cancel)))},
+		{"POST", "/api/agents/:id/messages", "", paid(loadRequests, accepted(fromBodyByKey(agents.sendOwn)))},
 		{"GET", "/api/agents/:id/messages", "limit before", reply(filteredByKey(placeOf, agents.messages))},
-		{"POST", "/api/agents/:id/context", "", reply(fromBodyByKey(agents.reportContext))},
+		{"POST", "/api/agents/:id/context", "", paid(loadContext, reply(fromBodyByKey(agents.reportContext)))},
 		{"GET", "/api/agents/:id/peers", "", reply(byKey(s.Peers.Peers))},
-		{"POST", "/api/agents/:id/peers/messages", "", accepted(fromBodyByKey(agents.sendToPeer))},
+		{"POST", "/api/agents/:id/peers/messages", "", paid(loadRequests, accepted(fromBodyByKey(agents.sendToPeer)))},
 	}
 }
 

@@ -63,6 +63,7 @@ type Server struct {
 	dropped     atomic.Int64  // how many readers were dropped because they fell behind
 	replays     chan struct{} // has an element for each reader that queries the database
 	site
+	floods *floods
 
 	// Only tests change these.
 	heartbeat    time.Duration // between two heartbeats of the feed
@@ -101,6 +102,7 @@ func New(cfg Config) *Server {
 	s.static = dashboard.Files()
 	s.streams, s.stopStreams = context.WithCancel(context.Background())
 	s.meter = newMeter(s)
+	s.floods = newFloods(s)
 	return s
 }
 
@@ -115,11 +117,11 @@ func (s *Server) Handlers() (everything, hooks http.Handler) {
 func (s *Server) Serve(ctx context.Context, ls Listeners) error {
 	everything, hooks := s.Handlers()
 	servers := map[net.Listener]*http.Server{
-		ls.Main: s.httpServer(everything),
-		ls.Hook: s.httpServer(hooks),
+		ls.Main: s.httpServer(everything, false),
+		ls.Hook: s.httpServer(hooks, true),
 	}
 	if ls.TCP != nil {
-		servers[ls.TCP] = s.httpServer(s.guardTCP(everything))
+		servers[ls.TCP] = s.httpServer(s.guardTCP(s.floods.admitting(everything)), false)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -156,7 +158,7 @@ type listenerError struct {
 func (e *listenerError) Error() string { return fmt.Sprintf("listener %s: %v", e.addr, e.err) }
 func (e *listenerError) Unwrap() error { return e.err }
 
-func (s *Server) httpServer(h http.Handler) *http.Server {
+func (s *Server) httpServer(h http.Handler, hooks bool) *http.Server {
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -164,9 +166,9 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		// Set no WriteTimeout, because it would cut the feed. The feed has a deadline for each write instead.
-		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		ConnContext: withSender,
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
+	s.floods.limit(server, hooks)
 	server.RegisterOnShutdown(s.stopStreams) // Shutdown waits for streams but does not end them
 	return server
 }

@@ -33,6 +33,7 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 	var serving sync.WaitGroup
 	for l, handler := range handlers {
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: s.readTimeout, MaxHeaderBytes: maxHeader}
+		s.floods.limit(server, false)
 		serving.Go(func() { _ = server.Serve(lent{l}) }) // ends when the server shuts down, at the latest with the process
 		serving.Go(func() {
 			<-ctx.Done()

@@ -18,6 +18,7 @@ const (
 	KindConflict                  // 409
 	KindTooLarge                  // 413
 	KindUnprocessable             // a well-formed request that names something that does not exist or can't be used: 422
+	KindTooMany                   // the sender sends more than it may: 429
 	KindUnavailable               // the same request may succeed later: 503
 )
 

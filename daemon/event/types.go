@@ -130,6 +130,7 @@ const (
 	// Of the daemon itself.
 	DatabaseLost               Type = "database_lost"
 	ExperienceCut              Type = "experience_cut"
+	Flooded                    Type = "flooded"
 	HistoryPruned              Type = "history_pruned"
 	HookDisbelieved            Type = "hook_disbelieved"
 	HookRefused                Type = "hook_refused"
@@ -159,7 +160,7 @@ var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
 		AgentAccountLost, AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentNotResumed, AgentResumed, AgentScreenUnknown, AgentServerTaken, AgentStopFailed,
-		AgentStuck, AgentWithoutProgress, BudgetReached, BudgetReset, BudgetWaived, BudgetWarned, DatabaseLost, ExperienceCut, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
+		AgentStuck, AgentWithoutProgress, BudgetReached, BudgetReset, BudgetWaived, BudgetWarned, DatabaseLost, ExperienceCut, Flooded, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
 		PipelineWaitingForApproval, PipelineWarning, SettingsRefused, SettingsReloaded, SpoolUnreadable, StepOutputEmpty,

@@ -23,6 +23,7 @@
 // folder, which the next start removes.
 //
 // PostgreSQL refuses to run as root. If root starts the server, the server runs
-// as the owner of the cluster. If root makes a new cluster, its owner is the
-// account "postgres" or "_postgres" or, if neither exists, "nobody".
+// as the owner of the cluster. If root makes a new cluster, or finds one of an
+// account that other programs have, its owner is an id that no account has. The
+// server lets in that owner and root alone, and asks the kernel who they are.
 package localpg
