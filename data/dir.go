@@ -63,6 +63,9 @@ func (d Dir) Worktree(name string, id int64) string {
 // Config is the settings file.
 func (d Dir) Config() string { return filepath.Join(d.root, "config.yaml") }
 
+// ServiceEnv is the file with the variables that `service install --env` passes on, NAME=value on each line.
+func (d Dir) ServiceEnv() string { return filepath.Join(d.root, "service.env") }
+
 // Requirements is the file with the requirements of each role. Users edit it.
 func (d Dir) Requirements() string { return filepath.Join(d.root, "requirements.yaml") }
 

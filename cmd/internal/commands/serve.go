@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -42,6 +43,7 @@ and at ` + "`understudy reload`" + `.`,
 	c.Flags().BoolVar(&f.Public, strings.TrimPrefix(api.PublicFlag, "--"), false, "allow an address that other machines reach: the token travels unencrypted, and whoever has it can type into shells")
 	c.Flags().StringArrayVar(&f.HostNames, "host-name", nil, "`name` by which browsers elsewhere call this daemon, as through a proxy; may be repeated (see understudy remote)")
 	c.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL to use instead of a private one")
+	c.Flags().StringVar(&f.EnvFile, "env-file", "", "`file` with variables for the daemon and its agents, NAME=value on each line, which nobody else may read")
 	c.Flags().StringVar(&f.Host, "host", "", "`id` of this host, in place of the id in the data directory")
 	c.Flags().StringVar(&f.Config, "config", "", "settings `file` (default config.yaml in the data directory)")
 	c.Flags().BoolVar(&f.Resume, "resume", false, "open the sessions again of agents that died with the machine or their tmux server before this start")
@@ -51,9 +53,9 @@ and at ` + "`understudy reload`" + `.`,
 
 // serveFlags are the flags of serve. An empty flag does not change its setting.
 type serveFlags struct {
-	Listen, DatabaseURL, Host, Config string
-	HostNames                         []string
-	Public, Resume, Verbose           bool
+	Listen, DatabaseURL, Host, Config, EnvFile string
+	HostNames                                  []string
+	Public, Resume, Verbose                    bool
 }
 
 // readSettings loads the settings of a data directory. Flags override them.
@@ -80,6 +82,9 @@ func runServe(parent context.Context, a *cli.App, f serveFlags) error {
 	// A hangup ends every other command. It makes the daemon read its settings again.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(parent), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := errors.Join(hidePassword(f.DatabaseURL), readEnvFile(f.EnvFile)); err != nil {
+		return err
+	}
 	root, err := a.DataRoot()
 	if err != nil {
 		return err

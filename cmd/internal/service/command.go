@@ -91,7 +91,7 @@ func serviceOf(a *cli.App, environ, asked []string) (s *service, left []string, 
 	if spec.binary, err = serviceBinary(a.Getenv("PATH")); err != nil {
 		return nil, nil, err
 	}
-	if spec.env, left, err = serviceEnv(environ, asked); err != nil {
+	if spec.env, spec.asked, left, err = serviceEnv(environ, asked); err != nil {
 		return nil, nil, err
 	}
 	s, err = newService(spec)
@@ -131,6 +131,9 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 	if r.dryRun {
 		u.Printf("%s:\n", s.path)
 		u.Block(s.content)
+		if s.secrets != "" {
+			u.Printf("%s: the variables that --env names\n", data.At(s.root).ServiceEnv())
+		}
 		r.printCommands("then", commands)
 		u.Printf("nothing was changed\n")
 		return nil
@@ -139,7 +142,9 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 		if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
 			return fmt.Errorf("service: %w", err)
 		}
-		// The file may hold secrets that --env passes on.
+		if err := s.keepSecrets(); err != nil {
+			return err
+		}
 		if err := data.WriteFile(s.path, []byte(s.content), 0o600); err != nil {
 			return fmt.Errorf("service: %w", err)
 		}
@@ -204,7 +209,8 @@ func (r *serviceRun) uninstall(ctx context.Context) error {
 	if err := r.runAll(ctx, commands); err != nil {
 		return fmt.Errorf("nothing was removed, because the daemon may still run: %w; or end the daemon yourself and remove %s", err, s.path)
 	}
-	if err := os.Remove(s.path); err != nil {
+	s.secrets = ""
+	if err := errors.Join(os.Remove(s.path), s.keepSecrets()); err != nil {
 		return fmt.Errorf("service: %w", err)
 	}
 	u.Printf("removed    %s\n", s.path)

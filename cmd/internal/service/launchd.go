@@ -32,8 +32,9 @@ func launchdService(spec serviceSpec, home string) *service {
 	s.start, s.renew, s.stop = take, append([]proc.CommandLine{leave}, take...), []proc.CommandLine{leave}
 	s.log = "tail -n 20 " + proc.ShellQuote(logFile)
 	s.away = "log in at the machine itself, and run this again"
+	s.secrets = spec.envText()
 	s.mark = xml.Header + "<!-- Written by `understudy service install`"
-	s.content = fmt.Sprintf(plistText, s.mark, LaunchLabel, plistStrings([]string{spec.binary, "serve", "--data", spec.root}), plistEnv(spec.env), plistString(logFile))
+	s.content = fmt.Sprintf(plistText, s.mark, LaunchLabel, plistStrings(spec.words()), plistEnv(spec.env), plistString(logFile))
 	return s
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/data"
 )
 
 // service is the daemon as the machine's init runs it. It has the file that describes the daemon to init, and the
@@ -28,6 +29,7 @@ type service struct {
 	content string // of the file
 	mark    string // the beginning of every file that this package writes
 	root    string // data directory
+	secrets string // the content of envFile; "": there is none
 	log     string // a command that shows the daemon's log
 
 	// rootIn returns the data directory that is named in a file of this package, or "" if the file names none.
@@ -53,13 +55,14 @@ type serviceSpec struct {
 	binary string   // absolute
 	root   string   // data directory, absolute
 	env    []string // NAME=value, for the daemon and its agents
+	asked  []string // as env, what --env names: it may be secret, and init shows the environment of its file to everybody
 	getenv func(string) string
 }
 
 // newService describes the daemon to the init of an operating system. For root it is a service of the machine, for
 // another user a service of that user.
 func newService(spec serviceSpec) (*service, error) {
-	for _, word := range append([]string{spec.binary, spec.root}, spec.env...) {
+	for _, word := range slices.Concat([]string{spec.binary, spec.root}, spec.env, spec.asked) {
 		if !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl) {
 			return nil, fmt.Errorf("%q cannot stand in a service's file: rename it to a text without control characters", word)
 		}
@@ -78,6 +81,41 @@ func newService(spec serviceSpec) (*service, error) {
 		return launchdService(spec, home), nil
 	}
 	return nil, fmt.Errorf("there is no service for %s: have what starts your programs run `understudy serve`", spec.goos)
+}
+
+// words returns the daemon's command line. The daemon itself reads the variables that may be secret.
+func (spec *serviceSpec) words() []string {
+	words := []string{spec.binary, "serve", "--data", spec.root}
+	if len(spec.asked) > 0 {
+		words = append(words, "--env-file", data.At(spec.root).ServiceEnv())
+	}
+	return words
+}
+
+// envText returns the content of the file with the variables that may be secret.
+func (spec *serviceSpec) envText() string {
+	if len(spec.asked) == 0 {
+		return ""
+	}
+	return strings.Join(spec.asked, "\n") + "\n"
+}
+
+// keepSecrets writes or removes the file with the variables that may be secret.
+func (s *service) keepSecrets() error {
+	path := data.At(s.root).ServiceEnv()
+	if s.secrets == "" {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("service: %w", err)
+		}
+		return nil
+	}
+	if _, err := data.Open(s.root); err != nil {
+		return err
+	}
+	if err := data.WriteFile(path, []byte(s.secrets), 0o600); err != nil {
+		return fmt.Errorf("service: %w", err)
+	}
+	return nil
 }
 
 // serviceBinary returns the path by which init starts this program. If a path in PATH leads to this program, it returns
@@ -108,27 +146,30 @@ var servicePasses = []string{
 }
 
 // serviceEnv returns the environment of the service: the variables of servicePasses and the variables that --env names.
-// left names the variables that the service does not get, although a person may expect that: settings, and the agents'
+// named has the latter. left names the variables that the service does not get, although a person may expect that: settings, and the agents'
 // credentials.
-func serviceEnv(environ, asked []string) (env, left []string, err error) {
+func serviceEnv(environ, asked []string) (env, named, left []string, err error) {
 	for _, name := range asked {
 		if !slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") }) || name == "" {
-			return nil, nil, cli.Usagef("--env %s: there is no such variable here", name)
+			return nil, nil, nil, cli.Usagef("--env %s: there is no such variable here", name)
 		}
 	}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		secret := strings.HasSuffix(strings.ToUpper(name), "_PROXY") && strings.Contains(value, "@")
 		switch {
-		case slices.Contains(asked, name), slices.Contains(servicePasses, name) && value != "" && !secret:
+		case slices.Contains(asked, name):
+			named = append(named, name+"="+passedValue(name, value))
+		case slices.Contains(servicePasses, name) && value != "" && !secret:
 			env = append(env, name+"="+passedValue(name, value))
 		case value != "" && (secret || missed(name)):
 			left = append(left, name)
 		}
 	}
 	slices.Sort(env)
+	slices.Sort(named)
 	slices.Sort(left)
-	return env, left, nil
+	return env, named, left, nil
 }
 
 // passedValue returns the value that the service gets for a variable. It drops relative folders from PATH, because they
@@ -170,6 +211,9 @@ func (s *service) state() (state, root string, err error) {
 	case err != nil:
 		return "", "", fmt.Errorf("service: %w", err)
 	case string(b) == s.content:
+		if had, _ := os.ReadFile(data.At(s.root).ServiceEnv()); string(had) != s.secrets { // none is like an empty one
+			return serviceOther, s.root, nil
+		}
 		return serviceSame, s.root, nil
 	case strings.HasPrefix(string(b), s.mark):
 		return serviceOther, s.rootIn(string(b)), nil

@@ -43,8 +43,11 @@ func TestServiceFiles(t *testing.T) {
 		{"darwin", "root.plist", "/Library/LaunchDaemons/io.github.understudyd.understudy.plist", 0},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
-			s, err := newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, getenv: home})
+			s, err := newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, asked: []string{"KEY=sesame"}, getenv: home})
 			must(t, err)
+			if strings.Contains(s.content, "sesame") || s.secrets != "KEY=sesame\n" {
+				t.Errorf("init shows what --env names: %q", s.secrets)
+			}
 			if s.path != c.path || !strings.HasPrefix(s.content, s.mark) {
 				t.Errorf("path %s, want %s", s.path, c.path)
 			}
@@ -115,11 +118,12 @@ func TestServiceEnv(t *testing.T) {
 		"PATH=/usr/bin:relative::/bin", "HOME=/root", "LANG=", "UNDERSTUDY_LISTEN=none", "UNDERSTUDY_DATA=/d", "UNDERSTUDY_LAUNCH=secret",
 		"ANTHROPIC_API_KEY=k", "HTTPS_PROXY=http://me:pw@proxy", "http_proxy=http://proxy", "MINE=a=b", "OTHER=x",
 	}
-	env, left, err := serviceEnv(environ, []string{"MINE"})
+	env, named, left, err := serviceEnv(environ, []string{"MINE"})
 	must(t, err)
-	equal(t, "passed", env, []string{"MINE=a=b", "PATH=/usr/bin:/bin", "http_proxy=http://proxy"})
+	equal(t, "named", named, []string{"MINE=a=b"})
+	equal(t, "passed", env, []string{"PATH=/usr/bin:/bin", "http_proxy=http://proxy"})
 	equal(t, "left", left, []string{"ANTHROPIC_API_KEY", "HTTPS_PROXY", "UNDERSTUDY_LISTEN"})
-	if _, _, err := serviceEnv(environ, []string{"NONE"}); err == nil || !strings.Contains(err.Error(), "--env NONE") {
+	if _, _, _, err := serviceEnv(environ, []string{"NONE"}); err == nil || !strings.Contains(err.Error(), "--env NONE") {
 		t.Errorf("unknown: %v", err)
 	}
 }
@@ -159,7 +163,7 @@ func (m *machine) describe(path string) {
 	m.t.Helper()
 	var err error
 	m.service, err = newService(serviceSpec{
-		goos: "linux", uid: 1000, binary: "/opt/understudy", root: m.root, env: []string{"PATH=" + path},
+		goos: "linux", uid: 1000, binary: "/opt/understudy", root: m.root, env: []string{"PATH=" + path}, asked: []string{"KEY=sesame"},
 		getenv: func(name string) string { return map[string]string{"HOME": m.dir}[name] },
 	})
 	if err != nil {
@@ -253,8 +257,10 @@ func TestServiceInstall(t *testing.T) {
 	m.wants(uninstalling, "", "", "no service is installed")
 
 	m.wants(installing, silent, "daemon-reload; enable --now understudy.service", "written    "+m.service.path)
-	if info, err := os.Stat(m.service.path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file: %v %v", info, err)
+	for _, path := range []string{m.service.path, filepath.Join(m.root, "service.env")} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", path, info, err)
+		}
 	}
 	m.says(installing, "daemon-reload; enable --now understudy.service")
 	m.says(uninstalling, "disable understudy.service; daemon-reload")
@@ -273,6 +279,9 @@ func TestServiceInstall(t *testing.T) {
 	beside := filepath.Join(filepath.Dir(m.service.path), "mine.service")
 	must(t, os.WriteFile(beside, nil, 0o600))
 	m.wants(uninstalling, "", "disable --now understudy.service; daemon-reload", "removed    ", "its agents go on")
+	if _, err := os.Stat(filepath.Join(m.root, "service.env")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the variables are still there: %v", err)
+	}
 	if left, err := os.ReadDir(filepath.Dir(m.service.path)); err != nil || len(left) != 1 {
 		t.Errorf("left are %v (%v), want mine.service", left, err)
 	}

@@ -50,12 +50,20 @@ func systemdService(spec serviceSpec, home string) *service {
 	for _, v := range spec.env {
 		fmt.Fprintf(&env, "Environment=%s\n", unitValue(v))
 	}
-	s.content = fmt.Sprintf(unitText, mark, edit, unitPath(spec.binary), unitArgument(spec.root), user, env.String(), target)
+	words := unitPath(spec.binary)
+	for _, word := range spec.words()[1:] {
+		if strings.HasPrefix(word, "/") {
+			word = unitArgument(word)
+		}
+		words += " " + word
+	}
+	s.secrets = spec.envText()
+	s.content = fmt.Sprintf(unitText, mark, edit, words, user, env.String(), target)
 	return s
 }
 
-// unitText is the format of the unit: the mark, the command for changes, the binary, the data directory, the user, the
-// environment and the target.
+// unitText is the format of the unit: the mark, the command for changes, the command line, the user, the environment and
+// the target.
 const unitText = `%s, which writes it anew. What you change goes beside it: %s
 [Unit]
 Description=understudy: supervises coding agents and hands their work on
@@ -65,7 +73,7 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=exec
-ExecStart=%s serve --data %s
+ExecStart=%s
 ExecReload=kill -HUP $MAINPID
 %s# The tmux server with all agents is in this control group. They go on when the daemon stops, and when
 # one of their programs is ended for lack of memory it goes on as well.
