@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	// The leaves know nobody, but how YAML is read and whose files are obeyed, and documents the words that are safe to read.
 	"tmux":          {},
 	"hooks":         {},
-	"personas":      {"data/yamlfile", "data/trust"},
+	"personas":      {"daemon/words", "data/yamlfile", "data/trust"},
 	"data":          {"daemon/words"},
 	"data/trust":    {},
 	"data/yamlfile": {},

@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon/sgr"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // screen sends the screen of an agent as a text, with the colours of a terminal, or as HTML.
@@ -29,11 +30,13 @@ func (h agentHandlers) screen(c echo.Context) error {
 	}
 	switch format {
 	case "html":
-		return c.Blob(http.StatusOK, "text/html; charset=utf-8", []byte(`<pre class="screen">`+screenHTML(screen)+"</pre>\n"))
+		return c.Blob(http.StatusOK, "text/html; charset=utf-8", []byte(`<pre class="screen">`+words.Page(screenHTML(screen))+"</pre>\n"))
 	case "ansi":
-		screen = sgr.Clean(screen)
+		screen = strings.ToValidUTF8(sgr.Clean(screen), "\uFFFD")
+	default:
+		screen = words.Screen(screen)
 	}
-	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(strings.ToValidUTF8(screen, "\uFFFD")))
+	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(screen))
 }
 
 // screenHTML turns a captured pane into HTML: escaped text in spans. Attributes and the 256 colours become classes, such as

@@ -1,8 +1,9 @@
 package daemon
 
 import (
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Code names an error or a failure for programs. A code is in snake_case and never changes. The codes of
@@ -182,8 +183,8 @@ func CheckLine(field, s string, limit int) error {
 		return Errorf(KindInvalid, BadField(field), "%s has %d characters but at most %d are allowed", field, n, limit)
 	}
 	for _, r := range s {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
-			return Errorf(KindInvalid, BadField(field), "%s must be one line without control characters", field)
+		if words.Unseen(r) || r == utf8.RuneError {
+			return Errorf(KindInvalid, BadField(field), "%s must be one line without control characters and invisible ones", field)
 		}
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -119,7 +119,7 @@ func (in New) check() error {
 	if !isWord(in.Name) {
 		return badInput("name", "Name %q must be of a-z and 0-9, without hyphens.", in.Name)
 	}
-	if !utf8.ValidString(in.Description) || strings.ContainsFunc(in.Description, unicode.IsControl) {
+	if !utf8.ValidString(in.Description) || strings.ContainsFunc(in.Description, words.Unseen) {
 		return badInput("description", "Description must be one line of text.")
 	}
 	return nil

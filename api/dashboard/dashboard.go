@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -68,7 +69,7 @@ func (p *Page) Write(w io.Writer) error {
 	if err := templates().ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("page %s: %w", p.name, err)
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, words.Page(b.String())) // whatever field a text of others stands in
 	return err
 }
 
@@ -79,7 +80,7 @@ func (p *Page) Content() (template.HTML, error) {
 	}
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, p.name, p)
-	return template.HTML(b.String()), err // the template has escaped its values
+	return template.HTML(words.Page(b.String())), err // the template has escaped its values
 }
 
 // page makes a page with the fields that all pages have.

@@ -22,6 +22,7 @@ import (
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
@@ -148,6 +149,9 @@ func drawn(t testing.TB, page *Page) (*html.Node, string) {
 	t.Helper()
 	var b bytes.Buffer
 	must(t, page.Write(&b))
+	if i := strings.IndexFunc(b.String(), func(r rune) bool { return words.Hidden(r) && !strings.ContainsRune("\n\t\u200c\u200d", r) }); i >= 0 {
+		t.Errorf("page %s has %q", page.name, b.String()[i:min(b.Len(), i+20)])
+	}
 	return value(html.Parse(bytes.NewReader(b.Bytes())))(t), b.String()
 }
 

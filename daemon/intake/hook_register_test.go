@@ -25,6 +25,8 @@ func TestSessionName(t *testing.T) {
 		{"a\x1b[201~b", "/w/shed", "shed"},
 		{"a\xff", "/w/shed", "shed"},
 		{"a\u202eb", "/w/shed", "shed"},
+		{"a\u200bb", "/w/shed", "shed"},
+		{"a\u2028b", "/w/shed", "shed"},
 		{"a\u200db", "/w/shed", "a\u200db"}, // a joiner is part of many emoji
 		{" ", "/w/a\x07b", "agent"},
 		{"", "/w/" + strings.Repeat("y", agents.MaxName+1), "agent"},

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -124,7 +125,9 @@ func peerText(from *daemon.Agent, text string) (string, error) {
 	if err := deliveries.CheckTyped(text); err != nil {
 		return "", err
 	}
-	if r, i := invisibleIn(text); i >= 0 {
+	const nonJoiner = '\u200c' // A runtime drops it, or turns it into the end of a line; the other joiner is part of many emoji.
+	if i := strings.IndexFunc(text, func(r rune) bool { return words.Unseen(r) && !unicode.IsControl(r) || r == nonJoiner }); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(text[i:])
 		return "", daemon.Errorf(daemon.KindInvalid, daemon.CodeBadText, "The text has the invisible character U+%04X at byte %d: leave it out", r, i)
 	}
 	text = strings.TrimSpace(text)
@@ -136,19 +139,6 @@ func peerText(from *daemon.Agent, text string) (string, error) {
 		who += " (" + slug + ")"
 	}
 	return fmt.Sprintf("Message from agent %s, not from the operator:\n> %s", who, strings.ReplaceAll(runtimes.Unmentioned(text), "\n", "\n> ")), nil
-}
-
-// invisibleIn returns the first invisible character of s, and the byte where it begins; -1: there is none. A runtime
-// drops such a character or turns it into the end of a line, or a terminal reorders the line by it. The zero-width joiner
-// is allowed, because it is part of many emoji.
-func invisibleIn(s string) (r rune, at int) {
-	const joiner = '\u200d'
-	for i, c := range s {
-		if c != joiner && unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return c, i
-		}
-	}
-	return 0, -1
 }
 
 // addressee returns the id of the agent that to names by id or by persona. It refuses agents on other hosts, and agents

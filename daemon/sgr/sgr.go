@@ -22,7 +22,7 @@ func Each(screen string, write func(r rune, s Style)) {
 }
 
 // Clean returns a captured pane as text with colours and attributes, and nothing else that could steer a terminal. Each line
-// begins plain. Blinking, and characters that reorder a line, are left out.
+// begins plain. Blinking, and characters that reorder a line or hide in it, are left out.
 func Clean(screen string) string {
 	var out strings.Builder
 	out.Grow(len(screen) + len(screen)/4)
@@ -38,7 +38,7 @@ func Clean(screen string) string {
 		switch {
 		case r == '\n':
 			s = Style{}
-		case unicode.Is(unicode.Bidi_Control, r):
+		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d': // but joiners
 			return
 		}
 		be(s)

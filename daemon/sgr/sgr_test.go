@@ -19,7 +19,7 @@ func TestClean(t *testing.T) {
 		"\x1b[97;100mx":                        "\x1b[0;97;100mx\x1b[0m",
 		"\x1b[2J\x1b]0;owned\x07\x1b[?1049hx":  "x",
 		"\x1b]52;c;ZXZpbA==\x07\x1bP+q\x1b\\x": "x",
-		"a\x00\x07\r\u009b31m\u202eb\u2066":    "a31mb",
+		"a\x00\x07\r\u009b31m\u202e\u200bb\u2066":    "a31mb",
 		"\x0elqk\x0f":                          "┌─┐",
 	} {
 		if got := Clean(in); got != want {

@@ -1,8 +1,11 @@
 package words
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -19,6 +22,10 @@ var (
 // character. Of the format characters, a direction reorders the line, a zero-width character hides in a
 // word, and tags spell a text that only a model reads.
 func Hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
+
+// Unseen reports whether a character has no place in a name or a line that somebody gives: it is hidden and no joiner, or breaks the line
+// for some readers and not for others.
+func Unseen(r rune) bool { return hiddenButNoJoiner(r) || unicode.In(r, unicode.Zl, unicode.Zp) }
 
 // hiddenButNoJoiner reports whether a character is hidden and not one of the two joiners, which Persian words and
 // emoji need.
@@ -62,6 +69,37 @@ func Page(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Screen makes what a pane shows, for a program or a terminal that takes the text as it is. It is as wide as before.
+func Screen(s string) string {
+	return strings.Map(func(r rune) rune {
+		if hiddenButNoJoiner(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// JSON makes a JSON text that neither steers a terminal nor misleads who reads it there: hidden characters in its strings are escaped, so that
+// its value is the same.
+func JSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return Hidden(r) && r != '\n' }) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(text)/8)
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if Hidden(r) && r != '\n' { // which stands between values
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+		} else {
+			out = append(out, text[:size]...)
+		}
+		text = text[size:]
+	}
+	return out
 }
 
 // maxMarks is how many accents a letter keeps on a terminal. More would spill over other lines.

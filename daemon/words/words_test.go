@@ -1,6 +1,7 @@
 package words_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon/words"
 )
+
+func dropJoiners(r rune) rune {
+	if r == '\u200c' || r == '\u200d' {
+		return -1
+	}
+	return r
+}
 
 // TestHostileText: a text of a stranger keeps its meaning and commands nothing, for each target.
 func TestHostileText(t *testing.T) {
@@ -35,6 +43,16 @@ func TestHostileText(t *testing.T) {
 		{"an option", "--help", "=", "=", "=", "=", "help"},
 		{"markup", "<b>&", "=", "=", "=", "=", "‹b›＆"},
 	} {
+		asJSON := words.JSON(wardentest.Value(json.MarshalIndent([]string{c.in}, "", " "))(t))
+		var read []string
+		if err := json.Unmarshal(asJSON, &read); err != nil || read[0] != strings.ToValidUTF8(c.in, "\uFFFD") {
+			t.Errorf("%s as JSON: %s, read as %q (%v)", c.about, asJSON, read, err)
+		}
+		for what, text := range map[string]string{"JSON": string(asJSON), "screen": strings.Map(dropJoiners, words.Screen(c.in))} {
+			if strings.ContainsFunc(text, func(r rune) bool { return words.Hidden(r) && r != '\n' && r != '\t' }) {
+				t.Errorf("%s as %s: %q", c.about, what, text)
+			}
+		}
 		for target, want := range map[string]struct {
 			clean func(string) string
 			text  string

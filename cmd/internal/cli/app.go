@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -67,11 +69,21 @@ func (a *App) Client() *api.Client {
 }
 
 // PrintJSON prints v, indented.
-func (a *App) PrintJSON(v any) error {
-	enc := json.NewEncoder(a.Stdout)
-	enc.SetIndent("", "  ")
+func (a *App) PrintJSON(v any) error { return a.printJSON(v, "  ") }
+
+// PrintJSONLine prints v in one line.
+func (a *App) PrintJSONLine(v any) error { return a.printJSON(v, "") }
+
+func (a *App) printJSON(v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Stdout.Write(words.JSON(b.Bytes()))
+	return err
 }
 
 // UI returns a printer to out. It redraws lines and uses colours only where out is a terminal that can do so.

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -134,7 +133,7 @@ func backlog(ctx context.Context, a *cli.App, c *api.Client, f eventsFlags) erro
 // printEvent prints one event. On a terminal it prints the event's sentence, in a pipe all fields.
 func printEvent(a *cli.App, e event.Event) error {
 	if a.JSON {
-		return json.NewEncoder(a.Stdout).Encode(e)
+		return a.PrintJSONLine(e)
 	}
 	if e.Type == event.FeedTruncated {
 		_, err := fmt.Fprintf(a.Stderr, "understudy: %s\n", e.Words())
