@@ -24,6 +24,10 @@ test-all:
 check:
     .ci/run
 
+# fuzz each parser of what agents, people and other programs write; what fails is kept in testdata/fuzz of its package
+fuzz TIME="1m":
+    .ci/fuzz {{TIME}}
+
 # try released versions of the CLIs (all, or claude,codex@0.170.0,…), and write down which pass; some minutes for each
 drift NAMES="all" STEPS="8":
     go test -tags e2e ./cmd/internal/stories -run '^TestDrift$' -drift {{NAMES}} -drift-steps {{STEPS}} -timeout 0 -v

@@ -38,7 +38,7 @@ func Clean(screen string) string {
 		switch {
 		case r == '\n':
 			s = Style{}
-		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d': // but joiners
+		case hides(r):
 			return
 		}
 		be(s)
@@ -46,6 +46,12 @@ func Clean(screen string) string {
 	})
 	be(Style{})
 	return out.String()
+}
+
+// hides reports whether a character reorders a line, or is there unseen. Joiners are part of words and emoji, and some format characters of
+// Arabic are signs that are seen.
+func hides(r rune) bool {
+	return unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // Attribute is a set of the properties of a text other than its colours.

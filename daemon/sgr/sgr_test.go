@@ -11,16 +11,16 @@ import (
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"plain\ntext":                          "plain\ntext",
-		"\x1b[1;31mx\x1b[0my":                  "\x1b[0;1;31mx\x1b[0my",
-		"\x1b[5mx":                             "x", // nothing blinks
-		"\x1b[44mx\ny":                         "\x1b[0;44mx\x1b[0m\n\x1b[0;44my\x1b[0m",
-		"\x1b[38;5;200;48;2;1;2;255mx":         "\x1b[0;38;5;200;48;2;1;2;255mx\x1b[0m",
-		"\x1b[97;100mx":                        "\x1b[0;97;100mx\x1b[0m",
-		"\x1b[2J\x1b]0;owned\x07\x1b[?1049hx":  "x",
-		"\x1b]52;c;ZXZpbA==\x07\x1bP+q\x1b\\x": "x",
-		"a\x00\x07\r\u009b31m\u202e\u200bb\u2066":    "a31mb",
-		"\x0elqk\x0f":                          "┌─┐",
+		"plain\ntext":                             "plain\ntext",
+		"\x1b[1;31mx\x1b[0my":                     "\x1b[0;1;31mx\x1b[0my",
+		"\x1b[5mx":                                "x", // nothing blinks
+		"\x1b[44mx\ny":                            "\x1b[0;44mx\x1b[0m\n\x1b[0;44my\x1b[0m",
+		"\x1b[38;5;200;48;2;1;2;255mx":            "\x1b[0;38;5;200;48;2;1;2;255mx\x1b[0m",
+		"\x1b[97;100mx":                           "\x1b[0;97;100mx\x1b[0m",
+		"\x1b[2J\x1b]0;owned\x07\x1b[?1049hx":     "x",
+		"\x1b]52;c;ZXZpbA==\x07\x1bP+q\x1b\\x":    "x",
+		"a\x00\x07\r\u009b31m\u202e\u200bb\u2066": "a31mb",
+		"\x0elqk\x0f":                             "┌─┐",
 	} {
 		if got := Clean(in); got != want {
 			t.Errorf("%q:\n got %q\nwant %q", in, got, want)
@@ -56,7 +56,7 @@ func shown(screen string) (all []character) {
 		if r == '\n' {
 			s = Style{}
 		}
-		if !unicode.Is(unicode.Bidi_Control, r) {
+		if !hides(r) {
 			all = append(all, character{r, s})
 		}
 	})

@@ -21,7 +21,9 @@ var (
 // character is a control character (ESC and the others of C0 and C1 command a terminal), or a format
 // character. Of the format characters, a direction reorders the line, a zero-width character hides in a
 // word, and tags spell a text that only a model reads.
-func Hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
+func Hidden(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) // signs of Arabic, which are seen
+}
 
 // Unseen reports whether a character has no place in a name or a line that somebody gives: it is hidden and no joiner, or breaks the line
 // for some readers and not for others.
@@ -84,13 +86,16 @@ func Screen(s string) string {
 // JSON makes a JSON text that neither steers a terminal nor misleads who reads it there: hidden characters in its strings are escaped, so that
 // its value is the same.
 func JSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, func(r rune) bool { return Hidden(r) && r != '\n' }) {
+	escapes := func(r rune) bool {
+		return (Hidden(r) || unicode.In(r, unicode.Zl, unicode.Zp)) && r != '\n' // which stands between values
+	}
+	if !bytes.ContainsFunc(text, escapes) {
 		return text
 	}
 	out := make([]byte, 0, len(text)+len(text)/8)
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
-		if Hidden(r) && r != '\n' { // which stands between values
+		if escapes(r) {
 			for _, unit := range utf16.AppendRune(nil, r) {
 				out = fmt.Appendf(out, `\u%04x`, unit)
 			}

@@ -15,7 +15,9 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sgr"
 	"github.com/understudyd/understudy/daemon/views"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func agentShow(a *cli.App) *cobra.Command {
@@ -149,7 +151,11 @@ func agentScreen(a *cli.App) *cobra.Command {
 			}
 			screen, err := c.Screen(ctx, g.ID, format)
 			if err == nil {
-				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
+				clean := words.Screen // whatever release the daemon is
+				if colors {
+					clean = sgr.Clean
+				}
+				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(clean(screen), "\n"))
 			}
 			return err
 		}),
