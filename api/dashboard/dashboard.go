@@ -86,7 +86,7 @@ func (p *Page) Content() (template.HTML, error) {
 }
 
 // texts matches what stands between the tags of a page.
-var texts = regexp.MustCompile(`>[^<>]+<`)
+var texts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`>[^<>]+<`) })
 
 // masked masks the secrets in the texts of a page, and not in its attributes, by which it acts. What is clipped, or drawn from Markdown, is
 // masked before that: the rest of a secret is not recognised.
@@ -94,7 +94,7 @@ func masked(page string) string {
 	if len(secrets.Find(html.UnescapeString(page))) == 0 {
 		return page
 	}
-	return texts.ReplaceAllStringFunc(page, func(text string) string {
+	return texts().ReplaceAllStringFunc(page, func(text string) string {
 		plain := html.UnescapeString(text[1 : len(text)-1])
 		if safe := secrets.Mask(plain); safe != plain {
 			return ">" + html.EscapeString(safe) + "<"
