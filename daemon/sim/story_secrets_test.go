@@ -63,7 +63,7 @@ func TestDocumentWithASecret(t *testing.T) {
 			if got := mustRead(*done.ContextPath); strings.Contains(got, leaked) != (c.policy == daemon.SecretsOff) {
 				t.Errorf("the context: %s", got)
 			}
-			if request := mustRead(strings.TrimSuffix(done.FilePath, ".md") + ".request.md"); strings.Contains(request, leaked) {
+			if request := mustRead(strings.TrimSuffix(done.FilePath, ".md") + ".request.md"); strings.Contains(request, leaked) || strings.Contains(request, "github-token in line") != (c.asked > 1) {
 				t.Errorf("the agent was asked: %s", request)
 			}
 			for _, e := range eventsOf(p, event.HandoffFailed) {

@@ -407,6 +407,9 @@ func TestSecretsAreNotTold(t *testing.T) {
 			if said := fmt.Sprint(s.marks()[i]["message"]); said != `It printed "glpat-x7…[masked: gitlab-token]".` || i == 1 && strings.Contains(string(payload), secret) {
 				t.Errorf("told %s of %s", said, payload)
 			}
+			if pushed := fmt.Sprintf("%+v", s.rows.pushes); len(s.rows.pushes) <= i || strings.Contains(pushed, secret) {
+				t.Errorf("pushed %s", pushed)
+			}
 		}
 	})
 }

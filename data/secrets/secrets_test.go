@@ -48,7 +48,7 @@ func samples(r *rand.Rand) map[string][][3]string {
 		"jwt":               {{"Cookie: ", "eyJ" + random(r, word, 20) + ".eyJ" + random(r, word, 40) + "." + random(r, word+"-_", 42) + "a", ";"}},
 		"url-password":      {{"postgres://app:", value(12), "@db.internal/x"}, {"redis://:", value(20), "@cache:6379"}},
 		"bearer-token":      {{"Authorization: Bearer ", value(40), "\n"}},
-		"password":          {{`DB_PASSWORD="`, "k9!" + lower[:3] + "Z4x", `"`}, {"**Password:** ", value(14), "\n"}, {`{"password": "`, value(14), `"}`}, {`"{\"passwd\": \"`, value(14), `\"}"`}},
+		"password":          {{`DB_PASSWORD="`, "k9!" + lower[:3] + "Z4x", `"`}, {"**Password:** ", value(14), "\n"}, {"DB_PWD=", value(12), ""}, {`{"password": "`, value(14), `"}`}, {`"{\"passwd\": \"`, value(14), `\"}"`}},
 		"named-secret":      {{"client_secret: ", value(32), "\n"}, {"API_KEY=", value(32), ""}, {`"accessToken" => '`, value(40), "'"}},
 	}
 }
