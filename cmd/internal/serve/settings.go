@@ -269,7 +269,7 @@ func (s *Settings) check(path string) error {
 		return bad("handoff.background", "must be warn or wait")
 	}
 	if p := h.Secrets; p != daemon.SecretsWarn && p != daemon.SecretsRefuse && p != daemon.SecretsOff {
-		return bad("handoff.secrets", "must be warn, refuse or off (in quotes)")
+		return bad("handoff.secrets", "must be warn, refuse or off")
 	}
 	if key, why := s.Notify.problem(); key != "" {
 		return bad("notify."+key, why)

@@ -102,6 +102,13 @@ handoff:
 		t.Errorf("by the environment: %+v", got)
 	}
 	equal(t, "targets by the environment", unset.domain().Handoff.Targets, []string{"a-b-1", "*"})
+	for policy, ok := range map[daemon.SecretsPolicy]bool{"warn": true, "refuse": true, "off": true, "": false, "false": false} {
+		unset.Handoff.Secrets = policy
+		if err := unset.check("config.yaml"); (err == nil) != ok {
+			t.Errorf("handoff.secrets %q: %v", policy, err)
+		}
+	}
+	unset.Handoff.Secrets = daemon.SecretsWarn
 	unset.Handoff.Targets = []string{"reviewer"}
 	if err := unset.check("config.yaml"); err == nil || !strings.Contains(err.Error(), "handoff.targets") {
 		t.Errorf("a target without a name: %v", err)
