@@ -61,7 +61,7 @@ var rules = sync.OnceValue(func() []*rule {
 
 // assigned is a name and the beginning of the value that it is set to. Behind the value comes end, and no bracket: that would be a call.
 const (
-	assigned = `\w{1,60}(?:-\w{1,60})?\\?["'` + "`" + `]?\*{0,2}[ \t]{0,4}(?::=|=>|=|:)\*{0,2}[ \t]{0,4}\\?["'` + "`" + `]?([\w+/=.~!@#%^&*?-]`
+	assigned = `\w{1,60}(?:-\w{1,60})?(?:\\?["'` + "`" + `])?\*{0,2}[ \t]{0,4}(?::=|=>|=|:)\*{0,2}[ \t]{0,4}(?:\\?["'` + "`" + `])?([\w+/=.~!@#%^&*?-]`
 	end      = `(?:[\s"'` + "`" + `,;:)\]}>|\\]|$)`
 )
 

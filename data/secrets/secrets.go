@@ -142,12 +142,12 @@ func Entropy(s string) (bits float64) {
 	return bits
 }
 
-// begins reports whether a word begins at i. In quoted JSON and in logs one may begin behind \n.
+// begins reports whether a word begins at i. In JSON and in logs one may begin behind \n or \u003c.
 func begins(text string, i int) bool {
 	if i == 0 || !wordByte(text[i-1]) && text[i-1] != '-' {
 		return true
 	}
-	return i > 1 && text[i-2] == '\\' && strings.IndexByte("nrt", text[i-1]) >= 0
+	return i > 1 && text[i-2] == '\\' && strings.IndexByte("nrt", text[i-1]) >= 0 || i > 5 && text[i-6:i-4] == `\u`
 }
 
 func alphanumeric(c byte) bool {
