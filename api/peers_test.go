@@ -226,3 +226,23 @@ func TestOldPeerMessagesDoNotCount(t *testing.T) {
 	must(t, send())
 	wantError(t, send(), daemon.KindConflict, "too_many_messages", "")
 }
+
+// TestPeerSecrets: a message with a secret is sent and noted, or refused by the setting. Neither says the secret.
+func TestPeerSecrets(t *testing.T) {
+	t.Parallel()
+	c := cast(t)
+	mine, other := c.playing("mine", nil), c.playing("other", nil)
+	secret := "npm_" + "R7kq2LmZ9xTb4WcV1nYs8dPf" + "3GhJ6aQe5uKi"
+	send := func() error {
+		_, err := c.as("mine").SendToPeer(t.Context(), mine.ID, fmt.Sprint(other.ID), "Use this:\n"+secret)
+		return err
+	}
+	must(t, send())
+	c.daemon.Settings().Handoff.Secrets = daemon.SecretsRefuse
+	err := send()
+	wantError(t, err, daemon.KindUnprocessable, "text_has_secret", "The text seems to have secrets: npm-token in line 2. Leave them out, and say where they are kept")
+	told := value(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged"}}))(t)
+	if len(told) != 1 || !strings.Contains(told[0].Words(), "npm-token in line 3") || strings.Contains(err.Error()+string(told[0].Payload), secret) {
+		t.Errorf("%v; events %+v", err, told)
+	}
+}

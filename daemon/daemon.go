@@ -23,6 +23,7 @@ type HandoffSettings struct {
 	InPlace            bool             `yaml:"in_place"`             // a successor takes the pane of the outgoing agent, if the request does not say otherwise
 	Targets            []string         `yaml:"targets"`              // the personas to which an agent may hand itself over, beside its own; "*": all
 	Background         BackgroundPolicy `yaml:"background"`           // what a handoff does while only shell commands of its agent run in the background
+	Secrets            SecretsPolicy    `yaml:"secrets"`              // what becomes of texts of agents that have secrets
 	Auto               AutoSettings     `yaml:"auto"`
 }
 
@@ -57,5 +58,6 @@ var DefaultHandoff = HandoffSettings{
 	LogTiming:           true,
 	AssemblyTimeout:     5 * time.Second,
 	Background:          BackgroundWarn,
+	Secrets:             SecretsWarn,
 	Auto:                AutoSettings{Warn: 60, High: 70, Trigger: 75},
 }

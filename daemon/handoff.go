@@ -150,7 +150,7 @@ type Handoff struct {
 	Heirs   []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; at least one
 
 	DropMessages bool `json:"drop_messages"` // the outgoing agent's queued messages are dropped, and not passed on
-	Forced       bool `json:"forced"`        // a document is taken although it says next to nothing
+	Forced       bool `json:"forced"`        // a document is taken although it says next to nothing, or seems to have secrets
 
 	Host       string     `json:"-"`
 	Seq        int64      `json:"-"` // grows by one with each write; Seq and Phase guard each move
@@ -201,6 +201,11 @@ func (f *Failure) Words() string {
 // SaysNothing reports whether the handoff has failed because its document says next to nothing, so that a retry may force it.
 func (h *Handoff) SaysNothing() bool {
 	return h.Phase == Failed && h.Error != nil && h.Error.Code == data.DocumentSaysNothing
+}
+
+// HasSecrets reports whether the handoff has failed because its document seems to have secrets, so that a retry may force it.
+func (h *Handoff) HasSecrets() bool {
+	return h.Phase == Failed && h.Error != nil && h.Error.Code == data.DocumentSecret
 }
 
 // Open reports whether the handoff has reached none of its three ends.

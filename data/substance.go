@@ -8,6 +8,9 @@ import (
 // DocumentSaysNothing is the code of a [DocumentError]: the document is text, but says next to nothing.
 const DocumentSaysNothing = "document_says_nothing"
 
+// DocumentSecret is the code of a [DocumentError]: the document seems to have secrets.
+const DocumentSecret = "document_secret"
+
 // Substance is how much a document says.
 type Substance struct {
 	Words    int // outside of headings and comments

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"html"
 	"html/template"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/secrets"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -80,13 +83,31 @@ func (p *Page) Content() (template.HTML, error) {
 	}
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, p.name, p)
-	return template.HTML(words.Page(b.String())), err // the template has escaped its values
+	return template.HTML(words.Page(masked(b.String()))), err // the template has escaped its values
+}
+
+// texts matches what stands between the tags of a page.
+var texts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`>[^<>]+<`) })
+
+// masked masks the secrets in the texts of a page, and not in its attributes, by which it acts. What is clipped, or drawn from Markdown, is
+// masked before that: the rest of a secret is not recognised.
+func masked(page string) string {
+	if len(secrets.Find(html.UnescapeString(page))) == 0 {
+		return page
+	}
+	return texts().ReplaceAllStringFunc(page, func(text string) string {
+		plain := html.UnescapeString(text[1 : len(text)-1])
+		if safe := secrets.Mask(plain); safe != plain {
+			return ">" + html.EscapeString(safe) + "<"
+		}
+		return text
+	})
 }
 
 // page makes a page with the fields that all pages have.
 func (p *Pages) page(name, title, here, watch string, data any) *Page {
 	out := &Page{
-		name: name, Title: title, Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),
+		name: name, Title: secrets.Mask(title), Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),
 		Choices: Choices{Cwd: p.Daemon.Settings().Pipeline.Cwd, InPlace: p.Daemon.Settings().Handoff.InPlace, Runtimes: slices.Sorted(maps.Keys(p.Daemon.Settings().Runtimes))},
 	}
 	for _, persona := range p.Personas.List() {

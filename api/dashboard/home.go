@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/secrets"
 )
 
 const (
@@ -83,7 +84,7 @@ func (c *card) AnsweredBefore() string {
 // Where says in which directory the agent works and on which branch, cut at its left to the width of a card.
 func (c *card) Where() string {
 	const most = 44
-	return fit.Where(words.Where(words.Home(c.Cwd, c.Home), c.Repository, c.Branch), most)
+	return fit.Where(words.Where(secrets.Mask(words.Home(c.Cwd, c.Home)), c.Repository, c.Branch), most)
 }
 
 // run is a pipeline in a list.

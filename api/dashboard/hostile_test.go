@@ -195,3 +195,21 @@ func difference(a, b string) string {
 	}
 	return fmt.Sprintf("%d lines, want %d", len(y), len(x))
 }
+
+// TestPagesMaskSecrets fills the pages with a secret. Only the attributes may have it, by which pages act.
+func TestPagesMaskSecrets(t *testing.T) {
+	t.Parallel()
+	secret := "ghp_" + "R7kq2LmZ9xTb4WcV1nYs8dPf" + "3GhJ6aQe5uKi"
+	shown := 0
+	for name, page := range filled(t, "It is '"+secret+"' & https://app:"+secret[4:20]+"@x.example/y, `"+secret+"`") {
+		for n := range page.Descendants() {
+			if n.Type == html.TextNode && strings.Contains(n.Data, secret[4:16]) {
+				t.Errorf("%s shows %q", name, n.Data)
+			}
+			shown += strings.Count(n.Data, "ghp_R7…[masked: github-token]")
+		}
+	}
+	if shown == 0 {
+		t.Error("nothing is shown masked")
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/secrets"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 // contains HTML, the page shows that HTML as text. If the text is too large or would take too long to parse, markdown
 // returns it as plain text.
 func markdown(source string) template.HTML {
-	source = strings.ToValidUTF8(source, "\uFFFD")
+	source = secrets.Mask(strings.ToValidUTF8(source, "\uFFFD"))
 	var b bytes.Buffer
 	if err := layOut(&b, source); err != nil {
 		return template.HTML(`<p class="hint">This text ` + err.Error() + `. It is shown as plain text.</p><pre class="text">` +

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/secrets"
 )
 
 // part is a line of agents, or a part of one: agents of which each goes on with the work of the one before, after its end. A line
@@ -32,7 +33,7 @@ func (p *part) name() (name, also string) {
 	default:
 		also += fmt.Sprintf("· agents %d → … → %d", oldest.ID, newest.ID)
 	}
-	return words.Clip(words.Page(newest.Name), 80), also
+	return words.Clip(words.Page(secrets.Mask(newest.Name)), 80), also
 }
 
 // parts returns the agents of a picture, those of the newest part first. All agents that follow each other are in one part.

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/secrets"
 )
 
 // functions are the functions that templates can call.
@@ -39,7 +40,7 @@ var functions = template.FuncMap{
 	},
 	"markdown": markdown,
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
-	"clip":     func(limit int, text string) string { return words.Clip(words.Page(text), limit) },
+	"clip":     func(limit int, text string) string { return words.Clip(words.Page(secrets.Mask(text)), limit) },
 	"inc":      func(n int) int { return n + 1 },
 	"add":      func(a, b int) int { return a + b },
 	"sub":      func(a, b int) int { return a - b },

@@ -69,7 +69,11 @@ func (d *Queue) QueueMessage(ctx context.Context, id int64, text string, command
 	c.WriteAgent(&a)
 	if from != nil {
 		c.WriteAgent(from) // if it sends two messages at once, the second gets ErrMoved, and its next attempt counts the first
-		c.Events = append(c.Events, d.Event(event.AgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
+		about := map[string]any{"to_agent_id": id, "delivery_id": dl.ID}
+		if found := d.Settings().Handoff.Secrets.Seen(text); found != "" {
+			about["secrets"] = found
+		}
+		c.Events = append(c.Events, d.Event(event.AgentMessaged, &from.ID, nil, about))
 	}
 	if err := d.Commit(ctx, c); err != nil {
 		return daemon.Delivery{}, fmt.Errorf("agent %d: message: %w", id, err)

@@ -45,7 +45,7 @@ var eventWords = map[Type]string{
 	AgentDialogEnded:     "{agent}, dialog {name}, choice {choice}, {label}: {note}",
 	AgentKeysOn:          "{agent} takes keys from a browser[ ({from})]",
 	AgentKeysOff:         "{agent} takes no more keys from a browser[ ({from})]: {why}[; {keys} keys][ in {lasted}]",
-	AgentMessaged:        "{agent} has written to agent {to_agent_id}",
+	AgentMessaged:        "{agent} has written to agent {to_agent_id}[; the text seems to have secrets: {secrets}]",
 
 	PermissionAsked:    "{agent} asks for permission {permission_id}: {tool}[: {subject}]",
 	PersonaRenamed:     "persona {was} is called {name} from now on",

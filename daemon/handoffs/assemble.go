@@ -153,6 +153,7 @@ func (s *assembly) run(ctx context.Context) error {
 		s.out.Warnings = append(s.out.Warnings, sight.BackgroundWarnings(&s.agent, s.H.Keep)...)
 	}
 	s.first = len(s.out.Warnings)
+	s.out.Warnings = append(s.out.Warnings, secretsWarning(&s.settings, s.Doc.Bytes)...)
 	switch {
 	case s.out.Structured != nil, s.step != nil && len(s.Doc.Bytes) == 0:
 	case s.step != nil:
@@ -333,7 +334,7 @@ func (s *assembly) render(line []daemon.Record) {
 		Decisions: decisions, Todos: s.out.Record.Todos, References: s.out.Files, Messages: s.conversation(line), Earlier: s.out.cleared, MaxBytes: s.settings.MaxContextBytes,
 	}
 	s.out.Rendered = c.Render()
-	s.out.Context = s.out.Rendered.Bytes
+	s.out.Context = s.settings.Secrets.Mask(s.out.Rendered.Bytes)
 	s.out.Record.Context = string(s.out.Context)
 	s.out.Warnings = append(s.out.Warnings, s.out.Rendered.Cut...)
 }

@@ -38,8 +38,8 @@ func AssembleStep(ctx context.Context, d *Flow, s *daemon.Step, a *daemon.Agent,
 		fallback = words.TrimDot(err.Error())
 		fields, ok := data.Extract(text)
 		got = Extract(&job.H, a, job.Doc, d.Now(), fields, ok)
-		got.Warnings = []string{"Fallback handoff used: " + fallback}
-		got.Context = data.RenderContext(job.Doc.Bytes)
+		got.Warnings = append([]string{"Fallback handoff used: " + fallback}, secretsWarning(&job.settings, job.Doc.Bytes)...)
+		got.Context = job.settings.Secrets.Mask(data.RenderContext(job.Doc.Bytes))
 	}
 	now := d.Now() // the time of the assembly counts for this step
 	rec = &daemon.StepRecord{

@@ -155,7 +155,7 @@ func (r *handoffRun) notGenerated(code daemon.Code, format string, args ...any) 
 		return writeItself(r, fmt.Sprintf(format, args...))
 	}
 	hint := fmt.Sprintf("the agent goes on as it was: `understudy handoff retry %d` forks its session again; with `--mode agent` the agent itself is asked", r.h.ID)
-	if code == data.DocumentSaysNothing {
+	if code == data.DocumentSaysNothing || code == data.DocumentSecret {
 		hint += ", and with `--force` this document is taken as it is"
 	}
 	return outcome{fail: &daemon.Failure{Phase: r.h.Phase, Code: code, Message: "Handoff failed: " + fmt.Sprintf(format, args...), Hint: hint}}
@@ -166,6 +166,9 @@ func (r *handoffRun) readDocument() (data.Document, error) {
 	doc, err := data.ReadDocument(r.d.Data.Handoffs(r.h.Persona), r.h.FilePath, r.settings.MaxDocumentBytes)
 	if err == nil {
 		err = r.checkSubstance(doc)
+	}
+	if err == nil {
+		err = r.checkSecrets(doc)
 	}
 	if err == nil && !r.h.Retrying { // a retry asks for another one
 		err = r.checkAge(doc)

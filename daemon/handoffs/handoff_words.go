@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/data"
 )
 
 // busy returns what the instruction waits for.
@@ -81,6 +82,8 @@ func (r *handoffRun) failed(code daemon.Code, format string, args ...any) outcom
 		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
 	case !daemon.BeforeRecord(r.phase):
 		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
+	case code == data.DocumentSecret:
+		hint = fmt.Sprintf("`understudy handoff retry %[1]d` has it written again, `understudy handoff retry %[1]d --force` passes it on as it is", r.h.ID)
 	case r.agent.Active() && r.agent.Hold.Is(daemon.HoldInBackground):
 		hint = fmt.Sprintf("take its session back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`, and hand over the agent that this starts", r.agent.ID)
 	case !r.agent.Active():

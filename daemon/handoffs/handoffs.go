@@ -25,7 +25,7 @@ type HandoffRequest struct {
 	Reason string        // default: manual
 	Focus  string        // what the document should focus on; may be empty
 	Mode   daemon.Mode   // ModeAgent (the default) or ModeGenerate
-	Force  bool          // hand over even if the conversation is empty, and even if a generated document says next to nothing
+	Force  bool          // hand over even if the conversation is empty, even if a generated document says next to nothing, and even if a document seems to have secrets
 	Heirs  []daemon.Heir // empty: one, which is as the outgoing agent
 	Keep   bool          // the outgoing agent lives on, beside its heirs
 	// InPlace says whether the successor takes the pane of the outgoing agent; nil: as the setting handoff.in_place says.
@@ -222,9 +222,14 @@ func (d *Flow) newHandoff(ctx context.Context, where data.Dir, a *daemon.Agent, 
 	return &daemon.Handoff{
 		ID: in.id, Ref: agents.NewRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: daemon.StatusPending, Phase: daemon.Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
-		Keep: in.Keep, InPlace: d.inPlace(a, in, heirs), Heirs: heirs, DropMessages: in.DropMessages, Forced: in.Force,
+		Keep: in.Keep, InPlace: d.inPlace(a, in, heirs), Heirs: heirs, DropMessages: in.DropMessages, Forced: d.forced(in),
 		Warnings: d.Accounts.HandoffWarnings(d.Sight, a, heirs), Missing: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
+}
+
+// forced reports whether a document is taken as it is. Only a person lets secrets pass; a handoff at a limit has no agent to ask again.
+func (d *Flow) forced(in *HandoffRequest) bool {
+	return in.Force && (!in.Auto && !in.Self || d.Settings().Handoff.Secrets != daemon.SecretsRefuse)
 }
 
 // Handoff returns one handoff.

@@ -115,7 +115,7 @@ func canWriteItself(r *handoffRun, code daemon.Code) bool {
 // writeItself writes the document from what the daemon knows. why says why nobody else did.
 func writeItself(r *handoffRun, why string) outcome {
 	r.d.Log.Warn("document not written by the successor's runtime; assembled instead", "handoff_id", r.h.ID, "agent_id", r.agent.ID, "error", words.Log(why))
-	if err := data.WriteSole(r.h.FilePath, r.d.assembledDocument(r.ctx, r.h, r.agent, why), 0o600); err != nil {
+	if err := data.WriteSole(r.h.FilePath, r.settings.Secrets.Mask(r.d.assembledDocument(r.ctx, r.h, r.agent, why)), 0o600); err != nil {
 		return r.failed(daemon.CodeFolderUnwritable, "the document could not be written: %v", err)
 	}
 	return moveTo(daemon.Verifying, "assembled by the daemon: "+words.FirstLine(why, 200), daemon.Change{})

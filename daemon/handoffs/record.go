@@ -46,7 +46,7 @@ func basicContext(r *handoffRun, doc data.Document, cause error) assembled {
 	fields, ok := data.Extract(string(doc.Bytes))
 	got := Extract(r.h, r.agent, doc, r.now, fields, ok)
 	got.fallback = words.TrimDot(cause.Error())
-	got.Warnings = slices.Concat([]string{"Fallback handoff used: " + got.fallback}, r.d.Accounts.HandoffWarnings(r.d.Sight, r.agent, r.h.Heirs), sight.BackgroundWarnings(r.agent, r.h.Keep))
+	got.Warnings = slices.Concat([]string{"Fallback handoff used: " + got.fallback}, r.d.Accounts.HandoffWarnings(r.d.Sight, r.agent, r.h.Heirs), sight.BackgroundWarnings(r.agent, r.h.Keep), secretsWarning(&r.settings, doc.Bytes))
 	got.Context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
 	got.Record.Context, got.Record.Progress = string(got.Context), true
 	return got

@@ -21,7 +21,7 @@ import (
 // Retry holds the choices of somebody who retries a handoff. What is empty stays as it was.
 type Retry struct {
 	Mode           daemon.Mode `json:"mode,omitempty"`            // who writes the document
-	Force          bool        `json:"force,omitempty"`           // take a generated document although it says next to nothing
+	Force          bool        `json:"force,omitempty"`           // take the document although it says next to nothing, or seems to have secrets
 	Runtime        string      `json:"runtime,omitempty"`         // of the successor
 	PermissionMode string      `json:"permission_mode,omitempty"` // of the successor, in its runtime's own words
 }
@@ -328,11 +328,13 @@ func documentOutdated(r *handoffRun, doc data.Document) bool {
 	return doc.ModTime.After(r.now) || prompted != nil && !written.After(*prompted) || r.d.PromptedAfter(r.agent, "", doc.ModTime)
 }
 
+// asideOf returns the path of a handoff's document that was not acceptable.
+func asideOf(h *daemon.Handoff) string { return strings.TrimSuffix(h.FilePath, ".md") + ".aside.md" }
+
 // askAnew asks for the document once more, because a retry found no acceptable one. It renames a file that is there,
 // so that no later check takes it for the new document.
 func askAnew(r *handoffRun, why string) outcome {
-	aside := strings.TrimSuffix(r.h.FilePath, ".md") + ".aside.md"
-	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Rename(r.h.FilePath, asideOf(r.h)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return outcome{err: err}
 	}
 	r.h.ContextChecksum = nil // forget the old record: the next document is another one

@@ -105,6 +105,9 @@ func (d *Room) sendToPeer(ctx context.Context, fromID int64, to, text string) (d
 	if err != nil {
 		return daemon.Delivery{}, err
 	}
+	if found := d.Settings().Handoff.Secrets.Refused(text); found != "" {
+		return daemon.Delivery{}, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeTextHasSecret, "The text seems to have secrets: %s. Leave them out, and say where they are kept", found)
+	}
 	peer, err := d.addressee(ctx, &from, to)
 	if err != nil {
 		return daemon.Delivery{}, err

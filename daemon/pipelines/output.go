@@ -23,6 +23,11 @@ func (r *pipelineRun) takeOutput(s *daemon.Step, a *daemon.Agent) runOutcome {
 	if err != nil || wait > 0 {
 		return runOutcome{err: err, again: wait, note: r.p.Note}
 	}
+	policy := r.room.env.Settings().Handoff.Secrets
+	if found := policy.Refused(text); found != "" {
+		return r.failStep(s, a, nil, failure{code: daemon.CodeOutputSecret, says: fmt.Sprintf("The output of step %d (%s) seems to have secrets and is not passed on: %s", s.OrderIndex+1, s.AgentName, found),
+			hint: fmt.Sprintf("have the step done again without them by `understudy pipeline resume %d`, or set handoff.secrets to warn first", r.p.ID)})
+	}
 	id, err := r.room.store.NextID(r.ctx, daemon.OutputIDs)
 	if err != nil {
 		return runOutcome{err: err}
@@ -41,6 +46,10 @@ func (r *pipelineRun) takeOutput(s *daemon.Step, a *daemon.Agent) runOutcome {
 	r.p.Note = ""
 	s.Status, s.FinishedAt, s.LatestHandoff = daemon.StepDone, &r.now, out
 	c.Events = r.outputEvents(s, out, fallback)
+	if found := policy.Seen(text); found != "" {
+		c.Events = append(c.Events, r.event(event.PipelineWarning, s, map[string]any{"message": fmt.Sprintf(
+			"Pipeline %d: The output of step %d (%s) seems to have secrets: %s.", r.p.ID, s.OrderIndex+1, s.AgentName, found)}))
+	}
 	if err := r.leadOn(s, text, c); err != nil {
 		return runOutcome{err: err}
 	}

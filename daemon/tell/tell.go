@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/secrets"
 )
 
 const (
@@ -137,6 +138,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	e := &group[len(group)-1]
 	n := Notification{Urgent: e.Alert}
 	n.Title, n.Message = t.groupText(group)
+	n.Title, n.Message = secrets.Mask(n.Title), secrets.Mask(n.Message) // another version may have stored the event
 	var merged []int64
 	for i := range group[:len(group)-1] {
 		merged = append(merged, group[i].ID)

@@ -394,3 +394,22 @@ func TestStopWhileTelling(t *testing.T) {
 }
 
 var equal = wardentest.Equal
+
+// TestSecretsAreNotTold: an event that another version has stored is masked where it is told. This version masks it before.
+func TestSecretsAreNotTold(t *testing.T) {
+	secret := "glpat-" + "x7Kq2LmZ9xTb4WcV1nYs"
+	tellers(t, func(s *telling) {
+		about := map[string]any{"message": "It printed \"" + secret + "\"."}
+		raw, err := json.Marshal(about)
+		wardentest.Must(t, err)
+		for i, payload := range []json.RawMessage{raw, event.Payload(about)} {
+			s.add(event.Event{Type: "agent_failed", Alert: true, Payload: payload})
+			if said := fmt.Sprint(s.marks()[i]["message"]); said != `It printed "glpat-x7…[masked: gitlab-token]".` || i == 1 && strings.Contains(string(payload), secret) {
+				t.Errorf("told %s of %s", said, payload)
+			}
+			if pushed := fmt.Sprintf("%+v", s.rows.pushes); len(s.rows.pushes) <= i || strings.Contains(pushed, secret) {
+				t.Errorf("pushed %s", pushed)
+			}
+		}
+	})
+}

@@ -268,6 +268,9 @@ func (s *Settings) check(path string) error {
 	if b := h.Background; b != daemon.BackgroundWarn && b != daemon.BackgroundWait {
 		return bad("handoff.background", "must be warn or wait")
 	}
+	if p := h.Secrets; p != daemon.SecretsWarn && p != daemon.SecretsRefuse && p != daemon.SecretsOff {
+		return bad("handoff.secrets", "must be warn, refuse or off")
+	}
 	if key, why := s.Notify.problem(); key != "" {
 		return bad("notify."+key, why)
 	}

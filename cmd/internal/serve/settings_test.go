@@ -82,13 +82,14 @@ handoff:
   in_place: true
   targets: [reviewer-max-1, "*"]
   background: wait
+  secrets: refuse
   auto: {enabled: true, warn: 10, high: 11, trigger: 12}
 `
 	must(t, decodeSettings([]byte(text), &s))
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
 		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: daemon.DefaultHandoff.MinWords, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
-		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Background: daemon.BackgroundWait, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
+		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Background: daemon.BackgroundWait, Secrets: daemon.SecretsRefuse, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
 	equal(t, "s.domain().Handoff", s.domain().Handoff, want)
 	unset := DefaultSettings()
@@ -101,6 +102,13 @@ handoff:
 		t.Errorf("by the environment: %+v", got)
 	}
 	equal(t, "targets by the environment", unset.domain().Handoff.Targets, []string{"a-b-1", "*"})
+	for policy, ok := range map[daemon.SecretsPolicy]bool{"warn": true, "refuse": true, "off": true, "": false, "false": false} {
+		unset.Handoff.Secrets = policy
+		if err := unset.check("config.yaml"); (err == nil) != ok {
+			t.Errorf("handoff.secrets %q: %v", policy, err)
+		}
+	}
+	unset.Handoff.Secrets = daemon.SecretsWarn
 	unset.Handoff.Targets = []string{"reviewer"}
 	if err := unset.check("config.yaml"); err == nil || !strings.Contains(err.Error(), "handoff.targets") {
 		t.Errorf("a target without a name: %v", err)

@@ -1,0 +1,35 @@
+package handoffs
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// checkSecrets refuses a document that seems to have secrets, if the setting says so and nobody has forced the handoff. The words name the
+// rule and the line, and never the secret.
+func (r *handoffRun) checkSecrets(doc data.Document) error {
+	found := r.settings.Secrets.Refused(string(doc.Bytes))
+	if found == "" || r.h.Forced {
+		return nil
+	}
+	return &data.DocumentError{Code: data.DocumentSecret, Message: fmt.Sprintf("handoff document %q seems to have secrets: %s", doc.Path, found)}
+}
+
+// askOnceMore reports whether the agent is asked once more, without a retry, for a document that has no secrets. A document that was put
+// aside shows that it has been asked.
+func askOnceMore(r *handoffRun) bool {
+	_, err := os.Lstat(asideOf(r.h))
+	return err != nil && !r.h.Retrying && r.h.Mode == daemon.ModeAgent && r.agent.Active()
+}
+
+// secretsWarning warns of the secrets in a document that is passed on.
+func secretsWarning(settings *daemon.HandoffSettings, document []byte) []string {
+	found := settings.Secrets.Seen(string(document))
+	if found == "" {
+		return nil
+	}
+	return []string{"The document seems to have secrets: " + found + "."}
+}
