@@ -121,6 +121,16 @@ func WhyBusy(a *Agent) HoldKind {
 // BeingEnded reports whether the stop ladder has the agent and its pane: it types the exit command, and answers the dialogs after it.
 func BeingEnded(a *Agent) bool { return a.StopAskedAt != nil && a.StopStage != StopFailed }
 
+// LaunchSecret returns the launch secret in an environment; "": there is none.
+func LaunchSecret(environ []string) string {
+	for _, v := range environ {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
+			return secret
+		}
+	}
+	return ""
+}
+
 // LaunchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.
 func LaunchHash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -28,12 +27,8 @@ func (d *Launcher) launchFilesFit(a *daemon.Agent) bool {
 	if json.Unmarshal(b, &file) != nil {
 		return false
 	}
-	for _, v := range file.Env {
-		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			return bytes.Equal(daemon.LaunchHash(secret), a.LaunchHash)
-		}
-	}
-	return false
+	secret := daemon.LaunchSecret(file.Env)
+	return secret != "" && bytes.Equal(daemon.LaunchHash(secret), a.LaunchHash)
 }
 
 // removeLaunchFiles removes the launch files of an ended agent. It keeps the secrets of its account, and the conversation of a runtime

@@ -145,10 +145,14 @@ func (d *Supervisor) signalAgent(ctx context.Context, a *daemon.Agent, sig sysca
 	if a.PID == 0 {
 		return errors.New("its process is unknown")
 	}
-	if !a.Managed {
-		if why := d.Protected(ctx, a.Process()); why != "" {
-			return errors.New(why)
-		}
+	why := ""
+	if a.Managed {
+		why = sight.NotOfLaunch(d.Sight, a)
+	} else {
+		why = d.Protected(ctx, a.Process())
+	}
+	if why != "" {
+		return errors.New(why)
 	}
 	return d.Processes.Signal(a.Process(), sig)
 }

@@ -1,15 +1,17 @@
 package sight
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -43,13 +45,27 @@ func (d *Sight) Inside(ctx context.Context, procs ...tmux.Process) (agent int64,
 // hasSecret reports whether the environment of a process has the launch secret of an agent, or one that cannot be looked up.
 func (d *Sight) hasSecret(ctx context.Context, proc tmux.Process) bool {
 	environ, _ := d.Accounts.Environ(proc) // It has ended, or its user is another one, whom the socket keeps out.
-	for _, v := range environ {
-		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok && secret != "" {
-			_, err := d.Store.AgentByLaunch(ctx, daemon.LaunchHash(secret))
-			return !errors.Is(err, daemon.ErrNotFound)
-		}
+	secret := daemon.LaunchSecret(environ)
+	if secret == "" {
+		return false
 	}
-	return false
+	_, err := d.Store.AgentByLaunch(ctx, daemon.LaunchHash(secret))
+	return !errors.Is(err, daemon.ErrNotFound)
+}
+
+// NotOfLaunch says why the process in the row of an agent that we have launched cannot be the agent's; "": it can, or this system does not tell.
+// A row may be wrong, or written by somebody else, and what it names is about to get a signal. The process has the secret of the launch from us;
+// a session that its runtime has moved into the background has a process of the runtime's supervisor, and the runtime's registry names that.
+func NotOfLaunch(d *Sight, a *daemon.Agent) string {
+	environ, err := d.Accounts.Environ(a.Process())
+	if secret := daemon.LaunchSecret(environ); err != nil || secret != "" && bytes.Equal(daemon.LaunchHash(secret), a.LaunchHash) {
+		return ""
+	}
+	dir := d.ConfigDir(a)
+	if _, ok := d.entryAt(dir, a.PID); ok && trust.Check(runtimes.RegistryPath(dir, a.PID)) == nil {
+		return ""
+	}
+	return fmt.Sprintf(engine.NoAgent, a.PID, "it does not have the secret of this agent's launch; if it is the agent all the same, end it yourself")
 }
 
 // SpeaksFor reports whether a process is an agent's, or runs inside it. Who has the secret of a launch may have read it in an environment.

@@ -144,8 +144,14 @@ func (h *host) start() error {
 		OneShot:   g.oneShot,
 		Control:   func(link engine.Link) (engine.Control, error) { return &control{g, link}, nil },
 		FreePort:  func() (int, error) { return 4096, nil },
-		Environment: func(int) ([]string, error) {
-			return []string{"CLAUDE_CONFIG_DIR=" + h.config, "ANTHROPIC_AUTH_TOKEN=" + h.name}, nil
+		Environment: func(pid int) ([]string, error) {
+			environ := []string{"CLAUDE_CONFIG_DIR=" + h.config, "ANTHROPIC_AUTH_TOKEN=" + h.name}
+			for _, a := range h.w.agents {
+				if a.h == h && a.proc.PID == pid {
+					environ = append(environ, "UNDERSTUDY_LAUNCH="+a.env["UNDERSTUDY_LAUNCH"])
+				}
+			}
+			return environ, nil
 		},
 		Keeper: keeper{g},
 	})

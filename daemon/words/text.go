@@ -76,7 +76,7 @@ func Page(s string) string {
 // Screen makes what a pane shows, for a program or a terminal that takes the text as it is. It is as wide as before.
 func Screen(s string) string {
 	return strings.Map(func(r rune) rune {
-		if hiddenButNoJoiner(r) && r != '\n' && r != '\t' {
+		if Unseen(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestUICommandsNameTheDataDirectory(t *testing.T) {
@@ -17,4 +21,13 @@ func TestUICommandsNameTheDataDirectory(t *testing.T) {
 	if got := a.WithData(a.WithData(said)); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// TestJSONSteersNoTerminal: what a program reads is the same.
+func TestJSONSteersNoTerminal(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	a := &App{Stdout: &b}
+	wardentest.Must(t, errors.Join(a.PrintJSON("a\u009b\u202e"), a.PrintJSONLine(json.RawMessage("[\"\u200b\u2028<\"]"))))
+	wardentest.Equal(t, "printed", b.String(), "\"a\\u009b\\u202e\"\n[\"\\u200b\\u2028<\"]\n")
 }
