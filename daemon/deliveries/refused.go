@@ -94,12 +94,12 @@ func readRefusal(ctx context.Context, d *Courier, a *daemon.Agent, r runtimes.Re
 	taken := func(dl daemon.Delivery) bool { return RefusedPrompt(p, &dl, d.Now()) && d.InTranscript(a, &dl) } // PromptedAfter leaves out what we gave
 	if p.Prompt == "" && !p.Kept && (slices.ContainsFunc(open, taken) || d.PromptedAfter(a, "", a.StateAt)) {
 		body["notification_type"] = "idle_prompt"
-		r.Event, r.Body = hooks.Notification, event.Payload(body)
+		r.Event, r.Body = hooks.Notification, event.JSON(body)
 		return r, p.PromptID != "", nil // only Codex, which names the turn, writes the line at the end of one
 	}
 	if p.Reason == "" && rt.Refusal != nil {
 		body["reason"] = shownRefusal(ctx, d, a, rt)
-		r.Body = event.Payload(body)
+		r.Body = event.JSON(body)
 	}
 	if rt.Can.ReturnsRefused {
 		if err := clearRefused(ctx, d, a, p, open); err != nil {

@@ -6,12 +6,17 @@ import (
 	"github.com/understudyd/understudy/data/secrets"
 )
 
-// Payload marshals the payload of an event. It panics if v cannot be marshalled, so the daemon passes only maps, strings
-// and numbers. It masks the secrets in the texts, which may come from agents.
+// Payload is JSON for the payload of an event. It masks the secrets in the texts, which may come from agents.
 func Payload(v any) json.RawMessage {
+	return json.RawMessage(secrets.Mask(string(JSON(v))))
+}
+
+// JSON marshals the answer to a hook, or the body of a hook that the daemon makes. It panics if v cannot be marshalled, so the daemon passes only
+// maps, strings and numbers.
+func JSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("daemon: event payload: " + err.Error())
 	}
-	return json.RawMessage(secrets.Mask(string(b)))
+	return b
 }

@@ -27,7 +27,6 @@ type handoffRun struct {
 	phase    daemon.Phase        // the phase of what is looked at
 	phaseAt  time.Time           // when that phase began
 	deadline **time.Time         // where the deadline of that phase stands
-	note     string              // what a new instruction says beside the focus: why the document is asked for once more
 }
 
 // runOf begins a look at a handoff of an agent.

@@ -269,7 +269,7 @@ func (d *Flow) questionFor(rt *runtimes.Runtime, h *daemon.Handoff, a *daemon.Ag
 // forkPrompt is what the fork of a session is asked.
 func (d *Flow) forkPrompt(h *daemon.Handoff) (string, error) {
 	var b strings.Builder
-	in := agents.Instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h)}
+	in := agents.Instruction{Ref: h.Ref, Focus: d.focusOf(h), Headings: d.furtherHeadings(h)}
 	if err := agents.Prompts().ExecuteTemplate(&b, "generate.md", in); err != nil {
 		return "", fmt.Errorf("prompt generate: %w", err)
 	}

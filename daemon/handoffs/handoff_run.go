@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -40,7 +39,7 @@ func (r *handoffRun) queueInstruction() (daemon.Change, *outcome) {
 		return daemon.Change{}, out
 	}
 	in := agents.Instruction{
-		Ref: r.h.Ref, Path: r.h.FilePath, Experience: agents.ExperiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus + "\n\n" + r.note),
+		Ref: r.h.Ref, Path: r.h.FilePath, Experience: agents.ExperiencePath(r.d.Data, r.h.Persona), Focus: r.d.focusOf(r.h),
 		Headings: r.d.furtherHeadings(r.h), Request: agents.RequestPath(r.h.FilePath),
 	}
 	text, request, err := in.Text()
@@ -126,9 +125,6 @@ func (r *handoffRun) verify() outcome {
 		h.Retrying = true // the next look asks, when the agent is idle
 		return outcome{wrote: true}
 	case errors.As(err, &bad) && h.Retrying && canAskAnew(r):
-		if bad.Code == data.DocumentSecret {
-			r.note = words.TrimDot(bad.Message) + ". Write it again without them: say where they are kept in place of what they are."
-		}
 		return askAnew(r, bad.Code)
 	case err == nil && h.Retrying && canAskAnew(r) && recordTakenBack(h):
 		return askAnew(r, "the agent was given work that the document may not mention")

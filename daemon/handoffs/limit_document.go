@@ -58,7 +58,7 @@ func (d *Flow) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name str
 	}
 	var b strings.Builder
 	in := transcriptPrompt{
-		Instruction: agents.Instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h)},
+		Instruction: agents.Instruction{Ref: h.Ref, Focus: d.focusOf(h), Headings: d.furtherHeadings(h)},
 		Agent:       a.Name, Cwd: a.Cwd, Conversation: conversationText(got.Messages),
 	}
 	if err := agents.Prompts().ExecuteTemplate(&b, "transcript.md", in); err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,5 +73,34 @@ func TestAskingAnewSeesAHookThatCameMeanwhile(t *testing.T) {
 	r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: d.Settings().Handoff}
 	if out := askAnew(r, "document_missing"); out.next != daemon.Instructing || len(out.with.Agents) != 1 || out.with.Agents[0] != a || len(out.with.NewDeliveries) != 1 {
 		t.Errorf("the outcome is %+v", out)
+	}
+}
+
+// TestWhoeverIsAskedAnewIsToldOfSecrets: the document that was put aside says why it is asked for once more, also to a copy of the session and
+// after a crash. A forced handoff and one whose last document is clean say nothing.
+func TestWhoeverIsAskedAnewIsToldOfSecrets(t *testing.T) {
+	t.Parallel()
+	dir, err := data.Open(t.TempDir())
+	must(t, err)
+	d := testFlow(engine.Config{Host: "h", Data: dir, Settings: engine.Settings{Handoff: daemon.DefaultHandoff}, Log: slog.New(slog.DiscardHandler)})
+	leaked := "glsa_" + strings.Repeat("Ab3_z9Q", 6)[:41]
+	for name, c := range map[string]struct {
+		aside  string
+		policy daemon.SecretsPolicy
+		forced bool
+		want   bool
+	}{
+		"refused": {leaked, daemon.SecretsRefuse, false, true}, "forced": {leaked, daemon.SecretsRefuse, true, false}, "warned": {leaked, daemon.SecretsWarn, false, false},
+		"clean": {"Fine.", daemon.SecretsRefuse, false, false}, "none": {"", daemon.SecretsRefuse, false, false},
+	} {
+		h := &daemon.Handoff{Persona: "con", Focus: "the parser", Forced: c.forced, FilePath: filepath.Join(dir.Handoffs("con"), name+".md")}
+		if must(t, os.MkdirAll(filepath.Dir(h.FilePath), 0o700)); c.aside != "" {
+			must(t, os.WriteFile(asideOf(h), []byte("# T\n\n"+c.aside+"\n"), 0o600))
+		}
+		d.Settings().Handoff.Secrets = c.policy
+		prompt, err := d.forkPrompt(h)
+		if must(t, err); strings.Contains(prompt, "service-token in line 3") != c.want || strings.Contains(prompt, leaked) || !strings.Contains(prompt, "the parser") {
+			t.Errorf("%s: %s", name, prompt)
+		}
 	}
 }

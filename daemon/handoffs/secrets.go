@@ -3,6 +3,7 @@ package handoffs
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
@@ -23,6 +24,20 @@ func (r *handoffRun) checkSecrets(doc data.Document) error {
 func askOnceMore(r *handoffRun) bool {
 	_, err := os.Lstat(asideOf(r.h))
 	return err != nil && !r.h.Retrying && r.h.Mode == daemon.ModeAgent && r.agent.Active()
+}
+
+// focusOf returns what a document should focus on, for whoever is asked for it. If the last one was put aside because of its secrets, that is said
+// as well: the file is the fact, also after a crash.
+func (d *Flow) focusOf(h *daemon.Handoff) string {
+	focus, settings := strings.TrimSpace(h.Focus), d.Settings().Handoff
+	doc, err := data.ReadDocument(d.Data.Handoffs(h.Persona), asideOf(h), settings.MaxDocumentBytes)
+	if err != nil || h.Forced {
+		return focus
+	}
+	if found := settings.Secrets.Refused(string(doc.Bytes)); found != "" {
+		focus = strings.TrimSpace(fmt.Sprintf("%s\n\nThe last document, now %s, seems to have secrets: %s. Write it without them: say where they are kept in place of what they are.", focus, doc.Path, found))
+	}
+	return focus
 }
 
 // secretsWarning warns of the secrets in a document that is passed on.

@@ -47,7 +47,7 @@ func (h *hookStep) compacting() {
 	switch {
 	case auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed:
 		a.CompactHook = h.tx.HookID
-		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
+		h.out.Output = event.JSON(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
 		next = fmt.Sprintf("it is handed over at the end of its turn instead, see `understudy agent show %d`", a.ID)
 	case h.tx.Handoff != nil:
 		next = fmt.Sprintf("its handoff %d goes on, see with `understudy handoff show %[1]d` that its document has all of it", h.tx.Handoff.ID)

@@ -60,7 +60,7 @@ func (d *Daemon) answerCommand(ctx context.Context, cmd command, held func(hando
 
 // blockPrompt is the answer to a UserPromptSubmit that drops the prompt and shows a sentence in its place.
 func blockPrompt(said string) json.RawMessage {
-	return event.Payload(map[string]any{
+	return event.JSON(map[string]any{
 		"decision": "block", "reason": said,
 		"hookSpecificOutput": map[string]any{"hookEventName": hooks.UserPromptSubmit, "suppressOriginalPrompt": true},
 	})

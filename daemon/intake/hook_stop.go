@@ -83,7 +83,7 @@ func (h *hookStep) answerWithInstruction(hf *daemon.Handoff) {
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		h.event(event.DeliveryAnswered, deliveries.DeliveryPayload(dl), h.tx.Agent)
 		h.tx.Agent.TakeInstruction()
-		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
+		h.out.Output = event.JSON(map[string]string{"decision": "block", "reason": dl.Text})
 		h.tx.Agent.ForgetStop()
 		h.setState(daemon.Working)
 		return

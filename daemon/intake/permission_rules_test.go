@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -162,5 +163,17 @@ func TestShownIsWhole(t *testing.T) {
 	}
 	if p := show("Bash", `{"command": "`+strings.Repeat("x", MaxShown+1)+`"}`); p.Whole || p.Rule != "" || len(p.Shown) > MaxShown {
 		t.Errorf("a long command: whole %t, rule %q, %d bytes", p.Whole, p.Rule, len(p.Shown))
+	}
+}
+
+// TestAnswersAreNotMasked: what the operator tells an agent reaches it as it was written.
+func TestAnswersAreNotMasked(t *testing.T) {
+	t.Parallel()
+	said := "use password=hunter2xyz9"
+	if got := string(PermissionOutput(&daemon.Permission{Verdict: daemon.Deny, Sentence: said})); !strings.Contains(got, said) {
+		t.Errorf("the agent is told %s", got)
+	}
+	if got := string(event.Payload(said)); strings.Contains(got, said) {
+		t.Errorf("the event log has %s", got)
 	}
 }

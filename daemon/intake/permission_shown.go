@@ -33,7 +33,7 @@ func PermissionOutput(p *daemon.Permission) json.RawMessage {
 	if p.Verdict == daemon.Deny {
 		decision = map[string]any{"behavior": "deny", "message": cmp.Or(p.Sentence, "The operator has denied it.")}
 	}
-	return event.Payload(map[string]any{
+	return event.JSON(map[string]any{
 		"hookSpecificOutput": map[string]any{"hookEventName": "PermissionRequest", "decision": decision},
 	})
 }

@@ -87,12 +87,12 @@ func (d *Sight) WatchScreen(ctx context.Context, a *daemon.Agent, text string) e
 	case open && a.State == daemon.Waiting && anotherFollows(d, a, words.Line(dialog)):
 		return d.Report(ctx, a, runtimes.Report{
 			Event: hooks.Notification, Key: fmt.Sprintf("next dialog after hook %d", a.LastHook),
-			Body: event.Payload(map[string]string{"notification_type": DialogFollows, "message": words.Line(dialog)}),
+			Body: event.JSON(map[string]string{"notification_type": DialogFollows, "message": words.Line(dialog)}),
 		})
 	case open && (a.State == daemon.Idle || a.State == daemon.Working):
 		return d.Report(ctx, a, runtimes.Report{
 			Event: hooks.Notification, Key: fmt.Sprintf("dialog after hook %d", a.LastHook),
-			Body: event.Payload(map[string]string{"notification_type": "permission_prompt", "message": words.Line(dialog)}),
+			Body: event.JSON(map[string]string{"notification_type": "permission_prompt", "message": words.Line(dialog)}),
 		})
 	case !open && a.State == daemon.Waiting && d.memories.Of(a.ID).glimpse.LooksWithout >= 2:
 		s, err := d.ReadScreen(ctx, a)

@@ -46,7 +46,7 @@ var rules = sync.OnceValue(func() []*rule {
 		{name: "service-token", words: []string{"dop_v1_", "dckr_pat_", "glsa_", "shpat_", "lin_api_", "ntn_", "hvs.", "SG.", "AGE-SECRET-KEY-1"}, entropy: 3,
 			pattern: `(?:dop_v1_[a-f0-9]{64}|dckr_pat_[\w-]{27}|glsa_\w{41}|shpat_[a-fA-F0-9]{32}|lin_api_[A-Za-z0-9]{40}|ntn_[A-Za-z0-9]{40,60}|hvs\.[\w-]{90,}|SG\.[\w-]{22}\.[\w-]{43}|AGE-SECRET-KEY-1[A-Z0-9]{58})`},
 		{name: "jwt", window: 8 << 10, words: []string{"eyJ"}, entropy: 3, pattern: `eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{16,}`},
-		{name: "url-password", words: []string{"://"}, inside: true, open: true, entropy: 1, pattern: "://[^\\s/:@\"'`<>\\\\(){}]{0,80}:([^\\s/@\"'`<>\\\\(){}$*%]{4,200})@[\\w.\\[-]", check: ownPassword},
+		{name: "url-password", words: []string{"://"}, inside: true, open: true, entropy: 1, pattern: "://[^\\s/:@\"'`<>\\\\(){}]{0,80}:((?:[^\\s/@\"'`<>\\\\(){}$*%]|%[0-9A-Fa-f]{2}){4,200})@[\\w.\\[-]", check: ownPassword},
 		{name: "bearer-token", window: 8 << 10, words: []string{"bearer "}, anyCase: true, entropy: 3.5, pattern: `(?i:bearer) +([\w.+/=~-]{24,})`, check: mixed},
 		{name: "password", window: 256, words: []string{"password", "passwd", "passphrase", "pwd"}, anyCase: true, inside: true, open: true, entropy: 2.75, pattern: assigned + `{8,})` + end, check: set},
 		{name: "named-secret", window: 512, words: []string{"secret", "token", "api_key", "apikey", "api-key", "access_key", "accesskey", "secret_key", "private_key", "auth_key", "account_key"},

@@ -44,7 +44,7 @@ func Find(text string) []Finding {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Finding) int {
+	slices.SortStableFunc(all, func(a, b Finding) int {
 		if a.Start != b.Start {
 			return a.Start - b.Start
 		}
@@ -87,25 +87,37 @@ func (r *rule) match(text string, i, n int) (Finding, bool) {
 	return f, true
 }
 
-// Mask returns the text with its secrets masked: the first characters of each stay, such as "ghp_Ab…[masked: github-token]". Masking a masked
-// text changes nothing. JSON stays JSON, because no secret has a quote, and none ends in an escape.
+// Mask returns the text with its secrets masked, also where a long one is said again without what gave it away: the first characters of each stay,
+// such as "ghp_Ab…[masked: github-token]". Masking a masked text changes nothing. JSON stays JSON, because no secret has a quote, and none ends
+// in an escape.
 func Mask(text string) string {
+	const long, most = 12, 500
 	for range 4 { // what stood beside a secret may become the beginning of another one
 		found := Find(text)
 		if len(found) == 0 {
 			break
 		}
 		var b strings.Builder
-		from := 0
+		from, was := 0, text
 		for _, f := range found {
-			b.WriteString(text[from:f.Start])
-			b.WriteString(text[f.Start : f.Start+min(f.keep, (f.End-f.Start)/3)])
-			b.WriteString("…[masked: " + f.Rule + "]")
+			b.WriteString(was[from:f.Start])
+			b.WriteString(f.mask(was))
 			from = f.End
 		}
-		text = b.String() + text[from:]
+		text = b.String() + was[from:]
+		for _, f := range found[:min(len(found), most)] {
+			if f.End-f.Start >= long {
+				text = strings.ReplaceAll(text, was[f.Start:f.End], f.mask(was))
+			}
+		}
 	}
 	return text
+}
+
+// mask is what stands in place of a secret. Half a letter is no part of it: the database would refuse that.
+func (f Finding) mask(text string) string {
+	kept := text[f.Start : f.Start+min(f.keep, (f.End-f.Start)/3)]
+	return strings.ToValidUTF8(kept, "") + "…[masked: " + f.Rule + "]"
 }
 
 // Words names the rule and the line of each secret of a text, the first of each rule and line once: "github-token in line 3". It returns ""

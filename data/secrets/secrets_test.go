@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/understudyd/understudy/data/secrets"
 )
@@ -46,7 +47,7 @@ func samples(r *rand.Rand) map[string][][3]string {
 		"huggingface-token": {{"", "hf_" + random(r, word, 34), ""}},
 		"service-token":     {{"", "glsa_" + random(r, word, 41), ""}, {"", "AGE-SECRET-KEY-1" + random(r, upper+digit, 58), ""}},
 		"jwt":               {{"Cookie: ", "eyJ" + random(r, word, 20) + ".eyJ" + random(r, word, 40) + "." + random(r, word+"-_", 42) + "a", ";"}},
-		"url-password":      {{"postgres://app:", value(12), "@db.internal/x"}, {"redis://:", value(20), "@cache:6379"}},
+		"url-password":      {{"postgres://app:", value(12), "@db.internal/x"}, {"redis://:", value(20), "@cache:6379"}, {"mysql://app:", "aé%40" + value(6), "@db"}},
 		"bearer-token":      {{"Authorization: Bearer ", value(40), "\n"}},
 		"password":          {{`DB_PASSWORD="`, "k9!" + lower[:3] + "Z4x", `"`}, {"**Password:** ", value(14), "\n"}, {"DB_PWD=", value(12), ""}, {`{"password": "`, value(14), `"}`}, {`"{\"passwd\": \"`, value(14), `\"}"`}},
 		"named-secret":      {{"client_secret: ", value(32), "\n"}, {"API_KEY=", value(32), ""}, {`"accessToken" => '`, value(40), "'"}},
@@ -69,10 +70,14 @@ func TestSecretsAreFoundAndMasked(t *testing.T) {
 					t.Errorf("%q: %q, want %q", text, got, want)
 				}
 				held(t, text, found)
+				held(t, text+"\nor "+text[found[0].Start:found[0].End], found) // said again, without what gave it away
 				all += text + "\n"
 			}
 		}
 		held(t, all, secrets.Find(all))
+		if masked := secrets.Mask(all); !strings.Contains(masked, "[masked: anthropic-key]") {
+			t.Errorf("a rule with the longer word goes first: %q", masked)
+		}
 	}
 }
 
@@ -81,9 +86,12 @@ func held(t *testing.T, text string, found []secrets.Finding) {
 	t.Helper()
 	masked := secrets.Mask(text)
 	for _, f := range found {
-		if strings.Contains(masked, text[f.Start:f.End]) {
+		if f.End-f.Start >= 12 && strings.Contains(masked, text[f.Start:f.End]) {
 			t.Errorf("%s is still in %q", f.Rule, masked)
 		}
+	}
+	if utf8.ValidString(text) && !utf8.ValidString(masked) {
+		t.Errorf("half a letter is left in %q", masked)
 	}
 	if again := secrets.Mask(masked); again != masked || len(secrets.Find(masked)) > 0 {
 		t.Errorf("%q is masked again: %q", masked, again)
