@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestTurnFactsHaveOneWriter: only turn.go sets the fields that are facts about a turn.
@@ -28,10 +30,7 @@ func TestTurnFactsHaveOneWriter(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := wardentest.Value(parser.ParseFile(set, name, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			for _, field := range writes(n) {
 				switch {

@@ -45,10 +45,7 @@ func TestDependencies(t *testing.T) {
 func TestStartsLean(t *testing.T) {
 	t.Parallel()
 	bin := childtest.NewPrograms(".").Path(t, "understudy-hook")
-	info, err := os.Stat(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := wardentest.Value(os.Stat(bin))(t)
 	const largest = 2_800_000 // without what debuggers want
 	if info.Size() > largest {
 		t.Errorf("the program has %d bytes, want at most %d", info.Size(), largest)
@@ -65,10 +62,7 @@ func TestStartsLean(t *testing.T) {
 // needsLoader reports whether a program names an interpreter, as each does that is linked dynamically.
 func needsLoader(t *testing.T, bin string) bool {
 	t.Helper()
-	f, err := elf.Open(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := wardentest.Value(elf.Open(bin))(t)
 	defer func() { _ = f.Close() }() // it was read
 	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

@@ -16,16 +16,12 @@ func TestUnderstand(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "my data")
 	handoffs := filepath.Join(dir, "handoffs")
-	if err := os.MkdirAll(handoffs, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, os.MkdirAll(handoffs, 0o755))
 	doc, fresh := handoffs+"/20261120T141500-00000007.md", handoffs+"/20261120T151500-00000008.md"
 	topics := handoffs + "/20261120T151500-00000008.topics.md"
 	context := handoffs + "/20261120T141500-00000007.context.md"
 	for _, path := range []string{doc, topics} {
-		if err := os.WriteFile(path, []byte("text"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, os.WriteFile(path, []byte("text"), 0o644))
 	}
 	for name, row := range map[string]struct {
 		prompt string

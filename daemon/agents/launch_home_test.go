@@ -52,9 +52,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	}
 	real, err := filepath.EvalSymlinks(user)
 	must(t, err)
-	if got, want := d.Lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"); got != want {
-		t.Errorf("the transcript is in %s, want %s", got, want)
-	}
+	equal(t, "the transcript is in", d.Lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"))
 	equal(t, "another transcript is in", d.Lasting("/elsewhere/s.jsonl"), "/elsewhere/s.jsonl")
 	must(t, d.removeLaunchFiles(&daemon.Agent{ID: 7}))
 	for name, want := range map[string]string{"settings.json": settings, "oauth_creds.json": "x", "tmp/chat.jsonl": "x", "commands/c.toml": "x"} {

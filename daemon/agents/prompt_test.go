@@ -61,9 +61,7 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 	line, err := Injection{
 		Ref: ref, AgentID: 99_999_999, Name: name, Persona: slug, Generation: 1000, Path: path, Context: data.ContextPath(path),
 	}.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantLine(t, line, ref, path, data.ContextPath(path), slug, string([]rune(name)[:min(len([]rune(name)), 40)]))
 	last := []string{path, path, path}
 	skill := skillPrompt{

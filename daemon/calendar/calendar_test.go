@@ -3,16 +3,15 @@ package calendar
 import (
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestDayBegins: a day begins at its first moment, in each zone and on each day, also where the clock is set at midnight.
 func TestDayBegins(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"UTC", "America/Santiago", "Africa/Cairo", "America/Asuncion", "Asia/Beirut", "America/Havana", "Asia/Tehran", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"} {
-		where, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		where := wardentest.Value(time.LoadLocation(zone))(t)
 		for at := time.Date(2020, 1, 1, 12, 0, 0, 0, where); at.Year() < 2028; at = time.Date(at.Year(), at.Month(), at.Day()+1, 12, 0, 0, 0, where) {
 			day := at.Format(time.DateOnly)
 			begins := DayBeginsIn(at, 0)
@@ -38,10 +37,7 @@ func TestDayBegins(t *testing.T) {
 func TestDaysUntil(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"America/Santiago", "Africa/Cairo", "Asia/Beirut", "UTC"} {
-		where, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		where := wardentest.Value(time.LoadLocation(zone))(t)
 		now := time.Date(2026, 11, 26, 10, 0, 0, 0, where)
 		days := DaysUntil(now.Add(-2160*time.Hour), now, 1000)
 		if len(days) != 91 || days[0].Format(time.DateOnly) != "2026-08-28" || days[90].Format(time.DateOnly) != "2026-11-26" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestPromptWasTakenAfterAll: the injection prompt of a handoff was given up, queued again by a retry, and taken meanwhile. Its transcript tells,
@@ -15,9 +16,7 @@ func TestPromptWasTakenAfterAll(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	line := `{"type":"user","timestamp":"2031-05-04T03:00:00.000Z","message":{"role":"user","content":"[handoff_a_b_1] understudy: take over"}}` + "\n"
-	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, os.WriteFile(path, []byte(line), 0o600))
 	a := &daemon.Agent{ID: 3, Runtime: "claude", AgentSession: daemon.AgentSession{TranscriptPath: &path}}
 	for ref, want := range map[string]daemon.EvidenceCode{"handoff_a_b_1": daemon.EvidenceInTranscript, "handoff_a_b_2": ""} {
 		for _, kind := range []daemon.DeliveryKind{daemon.KindPrompt, daemon.KindMessage} {

@@ -9,24 +9,20 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestInboxGivesATextOnce: a file that the agent has taken is not put again, and can't be taken back. One that the daemon
 // has taken back is put again.
 func TestInboxGivesATextOnce(t *testing.T) {
 	t.Parallel()
-	dir, err := data.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := wardentest.Value(data.Open(t.TempDir()))(t)
 	d := testCourier(engine.Config{Data: dir})
 	a := &daemon.Agent{ID: 7}
 	path := filepath.Join(runtimes.Inbox(d.Data.Launch(7)), "3.json")
 	put := func() {
 		t.Helper()
-		if err := d.PutInInbox(a, "3", map[string]string{"text": "hello"}); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, d.PutInInbox(a, "3", map[string]string{"text": "hello"}))
 	}
 	there := func() bool {
 		b, err := os.ReadFile(path)
@@ -44,9 +40,7 @@ func TestInboxGivesATextOnce(t *testing.T) {
 		t.Error("a text that was taken back counts as taken by the agent")
 	}
 	put()
-	if err := os.Rename(path, path+inboxTaken); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, os.Rename(path, path+inboxTaken))
 	if d.TakeBack(a, "3") {
 		t.Error("a text that the agent has taken was taken back")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestRefusalBeforeTheEnd: a text that was refused was submitted once more, and no other refusal came before its agent ended.
@@ -22,9 +23,7 @@ func TestRefusalBeforeTheEnd(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
 	path := filepath.Join(t.TempDir(), "transcript")
 	line := fmt.Sprintf(`{"type":"system","subtype":"informational","timestamp":%q,"uuid":"u","content":"UserPromptSubmit operation blocked by hook:\nno\n\nOriginal prompt: look"}`+"\n", at.Format(time.RFC3339))
-	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, os.WriteFile(path, []byte(line), 0o600))
 	a, typed := &daemon.Agent{ID: 3, Runtime: "claude", AgentSession: daemon.AgentSession{TranscriptPath: &path}}, at.Add(-time.Minute)
 	for heard, refused := range map[time.Duration]bool{-time.Second: true, time.Second: true, time.Minute: false} {
 		dl := &daemon.Delivery{State: daemon.DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "look"}
@@ -68,15 +67,10 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "transcript")
-			if err := os.WriteFile(path, []byte(c.transcript), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			wardentest.Must(t, os.WriteFile(path, []byte(c.transcript), 0o600))
 			d := testCourier(engine.Config{Host: "h", Store: openOnly{open: c.open}, Log: slog.New(slog.DiscardHandler)})
 			a := &daemon.Agent{ID: 3, Runtime: c.runtime, AgentSession: daemon.AgentSession{TranscriptPath: &path}, CreatedAt: began.Add(-time.Hour), StateAt: began}
-			p, err := hooks.Parse(hooks.PromptRefused, []byte(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := wardentest.Value(hooks.Parse(hooks.PromptRefused, []byte(c.body)))(t)
 			r, ok, err := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p, nil)
 			if err != nil || ok != c.ok || ok && r.Event != c.event {
 				t.Errorf("it is the report %s %s, %v; want %s, %v", r.Event, r.Body, ok, c.event, c.ok)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestSpans: the states of an agent in a span of time. What the log does not tell is left out, and what the row tells counts.
@@ -75,8 +76,6 @@ func TestSparkOfATimeline(t *testing.T) {
 		{AgentLife: daemon.AgentLife{ID: 2}, Context: []daemon.ContextSample{{At: begin, Percent: percent(3)}}},
 	}}
 	for id, want := range map[int64]string{1: strings.Repeat("▁", 11) + strings.Repeat("▅", 11) + "██ in 48 min", 2: "", 3: ""} {
-		if got := line.Spark(id); got != want {
-			t.Errorf("agent %d: %q, want %q", id, got, want)
-		}
+		wardentest.Equal(t, fmt.Sprintf("agent %d", id), line.Spark(id), want)
 	}
 }

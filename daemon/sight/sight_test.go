@@ -23,8 +23,6 @@ func TestRunForgetsOnlyGoroutines(t *testing.T) {
 	})
 	d.memories.Change(2, func(m *sightMemory) { m.watched = tmux.Process{PID: 8} })
 	DropWatches(d)
-	if got := d.memories.Of(1); got != want {
-		t.Errorf("remembered: %+v, want %+v", got, want)
-	}
+	equal(t, "remembered", d.memories.Of(1), want)
 	equal(t, "agents … are remembered", engine.Remembered(d.Engine), []int64{1})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // infront is a process table in which every process reads its terminal, or none does.
@@ -81,9 +82,7 @@ func TestLeaveLimit(t *testing.T) {
 				if err == nil {
 					left, err = d.leaveLimit(t.Context(), a, s.Limit)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				wardentest.Must(t, err)
 			}
 			if !slices.Equal(typed, tt.want) || left != tt.left {
 				t.Errorf("typed %v, want %v; left %t, want %t", typed, tt.want, left, tt.left)
@@ -96,10 +95,7 @@ func TestLeaveLimit(t *testing.T) {
 // selected, unless a person has moved to another one.
 func TestClaudesQuestionAtALimitIsLeft(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../runtimes/testdata/screens/limit_question.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := wardentest.Value(os.ReadFile("../runtimes/testdata/screens/limit_question.txt"))(t)
 	question := string(b)
 	moved := strings.NewReplacer("❯ 1.", "  1.", "  2.", "❯ 2.").Replace(question)
 	for screen, want := range map[string][]tmuxtest.Input{question: {{Key: tmux.Enter}}, moved: nil} {
@@ -116,9 +112,7 @@ func TestClaudesQuestionAtALimitIsLeft(t *testing.T) {
 		if !d.ScreenWatched(a) {
 			t.Error("the question of an agent with a limit is not looked at")
 		}
-		if err := d.WatchScreen(t.Context(), a, screen); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, d.WatchScreen(t.Context(), a, screen))
 		if typed := term.Inputs(pane.Ref); !slices.Equal(typed, want) {
 			t.Errorf("typed %v, want %v, at\n%s", typed, want, screen)
 		}

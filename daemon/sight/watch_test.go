@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // The registry has to say the same for a while after the last hook: the runtime rewrites it later than the hook comes.
@@ -38,12 +39,8 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			path := runtimes.RegistryPath(dir, 4711)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, fmt.Appendf(nil, `{"pid":4711,"sessionId":"s","status":%q}`, tt.registry), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			wardentest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			wardentest.Must(t, os.WriteFile(path, fmt.Appendf(nil, `{"pid":4711,"sessionId":"s","status":%q}`, tt.registry), 0o600))
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
 				d := testSight(engine.Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
@@ -129,9 +126,7 @@ func TestMoveIsReadAnew(t *testing.T) {
 	work, tree, config := t.TempDir(), t.TempDir(), t.TempDir()
 	session, at := "S", time.Now()
 	path := filepath.Join(config, "projects", "w", session+".jsonl")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("{}\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("{}\n"), 0o600)))
 	entry := fmt.Appendf(nil, `{"pid":7,"sessionId":%q,"cwd":%q,"status":"idle"}`, session, work)
 	d := testSight(engine.Config{Host: "h", Log: slog.New(slog.DiscardHandler), Registry: func(string) ([]byte, error) { return entry, nil }})
 	a := &daemon.Agent{ID: 3, Host: "h", Runtime: "claude", State: daemon.Idle, AgentPane: daemon.AgentPane{PID: 7}, AgentSession: daemon.AgentSession{Cwd: work, SessionID: &session, TranscriptPath: &path}, RegisteredAt: &at}

@@ -65,17 +65,13 @@ func (s tapped) MovePush(ctx context.Context, p *tell.Push, from tell.PushState,
 func queue(t *testing.T, st *memory.Store, routes ...string) {
 	t.Helper()
 	alert := &event.Event{Type: event.HandoffUnread, Host: "h", Alert: true, At: time.Now()}
-	if err := st.Commit(t.Context(), &daemon.Change{Events: []*event.Event{alert}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Commit(t.Context(), &daemon.Change{Events: []*event.Event{alert}}))
 	var pushes []tell.Push
 	for _, name := range routes {
 		pushes = append(pushes, tell.Push{Host: "h", Target: name, Key: fmt.Sprintf("k%d-%s", alert.ID, name), NextAt: time.Now(),
 			Message: tell.Message{Title: "title", Text: "it failed", Level: tell.LevelError, Type: alert.Type, At: alert.At, EventID: alert.ID}})
 	}
-	if err := st.MarkAlerted(t.Context(), []int64{alert.ID}, nil, pushes...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.MarkAlerted(t.Context(), []int64{alert.ID}, nil, pushes...))
 }
 
 // runPusher runs a pusher for a time of the bubble, or until kill is called.

@@ -3,11 +3,13 @@ package storetext_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/storetest"
 	"github.com/understudyd/understudy/daemon/storetext"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestJSON(t *testing.T) {
@@ -26,9 +28,7 @@ func TestJSON(t *testing.T) {
 		`1e1000`:                      `"1e1000"`,
 		`{"a": "1e99999", "b": [-1]}`: `{"a": "1e99999", "b": [-1]}`,
 	} {
-		if got := string(storetext.JSON([]byte(in))); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+		wardentest.Equal(t, fmt.Sprint(in), string(storetext.JSON([]byte(in))), want)
 	}
 }
 

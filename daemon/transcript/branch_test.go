@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // tree writes transcripts of Claude Code in which each line names the line that it follows.
@@ -243,10 +244,7 @@ func TestReadFollowsOtherRuntimes(t *testing.T) {
 		{"omp", tree + omp("5", "null", "user", "anew"), []string{"u anew"}, nil},
 		{"omp", tree, []string{"u one", "a two", "u three", "a four"}, nil},
 	} {
-		rt, err := catalog.For(tt.runtime)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rt := wardentest.Value(catalog.For(tt.runtime))(t)
 		got, err := Read(t.Context(), rt, transcripttest.File(t, tt.text), Want{All: true, Edited: true})
 		if messages := told(got.Messages); err != nil || !slices.Equal(messages, tt.messages) || !slices.Equal(got.Edited, tt.edited) {
 			t.Errorf("%s:\n%s got %q, %q, %v\nwant %q, %q", tt.runtime, tt.text, messages, got.Edited, err, tt.messages, tt.edited)

@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // told writes messages in short: role, text.
@@ -116,9 +117,7 @@ func TestUnreadableTranscriptIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, syscall.Mkfifo(fifo, 0o600))
 	for _, path := range []string{"", filepath.Join(dir, "gone"), dir, fifo, os.DevNull} {
 		_, err := Read(t.Context(), claude.Runtime, path, Want{All: true, Edited: true})
 		_, _, _, useErr := Use(claude.Runtime, path)

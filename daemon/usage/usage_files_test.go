@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestFilesOfSubagents: sub-agents' transcripts count at any depth below the session's folder; outputs of tools and links do not.
@@ -13,16 +15,10 @@ func TestFilesOfSubagents(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "session")
 	for _, path := range []string{"subagents/agent-1.jsonl", "subagents/workflows/w1/agent-2.jsonl", "subagents/workflows/w1/deeper/still/agent-3.jsonl", "tool-results/copy.jsonl", "subagents/agent-1.meta.json"} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		wardentest.Must(t, os.WriteFile(path, nil, 0o600))
 	}
-	if err := os.Symlink("/etc/hosts", filepath.Join(dir, "subagents", "link.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, os.Symlink("/etc/hosts", filepath.Join(dir, "subagents", "link.jsonl")))
 	want := []string{filepath.Join(dir, "subagents/agent-1.jsonl"), filepath.Join(dir, "subagents/workflows/w1/agent-2.jsonl"), filepath.Join(dir, "subagents/workflows/w1/deeper/still/agent-3.jsonl")}
 	if got := filesOfSubagents(dir); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -2,6 +2,7 @@ package secrets_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/data/secrets"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // random draws n characters of an alphabet. The secrets of this file are put together when it runs, so that no scanner takes it for a leak.
@@ -66,9 +68,7 @@ func TestSecretsAreFoundAndMasked(t *testing.T) {
 				if len(found) != 1 || found[0].Rule != rule || !strings.Contains(s[1], text[found[0].Start:found[0].End]) || found[0].End-found[0].Start < len(s[1])-2 {
 					t.Fatalf("%s: found %v in %q", rule, found, text)
 				}
-				if got, want := secrets.Words(text), rule+" in line 2"; got != want {
-					t.Errorf("%q: %q, want %q", text, got, want)
-				}
+				wardentest.Equal(t, fmt.Sprintf("%q", text), secrets.Words(text), rule+" in line 2")
 				held(t, text, found)
 				held(t, text+"\nor "+text[found[0].Start:found[0].End], found) // said again, without what gave it away
 				all += text + "\n"
@@ -119,10 +119,7 @@ func TestWorkDocumentsAreClean(t *testing.T) {
 		"agents/20261128T164801-00000007.md has 3 tokens: input 1200, output 88", "ghp_Ab…[masked: github-token]",
 	}
 	for _, name := range []string{"architecture.md", "operating.md", "runtimes.md", "security.md", "pipelines.md", "mcp.md"} {
-		b, err := os.ReadFile("../../docs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := wardentest.Value(os.ReadFile("../../docs/" + name))(t)
 		clean = append(clean, string(b))
 	}
 	for _, text := range clean {
@@ -143,10 +140,7 @@ func FuzzMask(f *testing.F) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	doc, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		b.Fatal(err)
-	}
+	doc := wardentest.Value(os.ReadFile("../../docs/operating.md"))(b)
 	for name, of := range map[string]string{ // and texts that have as many words to look at as possible
 		"words": string(doc), "passwords": "password=", "tokens": "token", "urls": "://", "keys": "-----BEGIN PRIVATE KEY-----\n", "lines": "-----BEGIN PRIVATE KEY-----Version: ",
 		"jwt": "eyJ-", "sk": "sk-",

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestCheck: a file is obeyed only if nobody else can change it, replace it, or turn a folder or a link on its way.
@@ -86,10 +88,7 @@ func must(err error) {
 // TestPrivateGroup: only a group with the user's name and no other members is the user's alone.
 func TestPrivateGroup(t *testing.T) {
 	t.Parallel()
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	me := wardentest.Value(user.Current())(t)
 	groups := filepath.Join(t.TempDir(), "group")
 	text := fmt.Sprintf("%s:x:1:\nstaff:x:2:\n%[1]s:x:3:eve\n%[1]s:x:4:%[1]s\n%[1]s:x:5:%[1]s,eve\nbroken\n", me.Username)
 	must(os.WriteFile(groups, []byte(text), 0o600))

@@ -1,6 +1,11 @@
 package yamlfile
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
 
 // TestFrontMatterIsReadAsTheCLIReadsIt: the files of Claude Code's agents are seldom YAML, and the CLI loads them all the same.
 func TestFrontMatterIsReadAsTheCLIReadsIt(t *testing.T) {
@@ -60,8 +65,6 @@ func TestCheckTextNamesTheEncoding(t *testing.T) {
 		if err := CheckText([]byte(in)); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
-		}
+		wardentest.Equal(t, fmt.Sprintf("%q", in), got, want)
 	}
 }

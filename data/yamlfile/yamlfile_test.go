@@ -3,6 +3,8 @@ package yamlfile
 import (
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestErrors: each error names the line and what it is about.
@@ -38,9 +40,7 @@ func TestErrors(t *testing.T) {
 func TestDeepKeys(t *testing.T) {
 	t.Parallel()
 	v, err := Parse([]byte("a:\n  b:\n    c: [1]\n"), "the file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	var items []Value
 	err = v.Each([]string{"a"}, func(_, v Value) error {
 		return v.Each(nil, func(_, v Value) error {

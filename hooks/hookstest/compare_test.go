@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestRecording: the recording has all scenes of Acts, and no payload that the daemon would refuse.
 func TestRecording(t *testing.T) {
 	t.Parallel()
-	r, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := wardentest.Value(Load())(t)
 	var acts []string
 	for _, act := range Acts() {
 		acts = append(acts, act.Name)
@@ -46,13 +44,8 @@ func TestRecorder(t *testing.T) {
 	var r Recorder
 	got, err := r.Scene("one", payload("Stop", "p", `,"n":1,"b":true,"stop_hook_active":true,"background_tasks":[{"id":"a","status":"running"}],"z":null`),
 		payload("StopFailure", "q", `,"error":"rate_limit"`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	next, err := r.Scene("two", payload("UserPromptSubmit", "q", `,"prompt":"<task-notification>x"`), payload("PostToolUseFailure", "r", `,"error":"no such file"`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
+	next := wardentest.Value(r.Scene("two", payload("UserPromptSubmit", "q", `,"prompt":"<task-notification>x"`), payload("PostToolUseFailure", "r", `,"error":"no such file"`)))(t)
 	want := []string{
 		`background_tasks=<list>`, `background_tasks[0]=<object>`, `background_tasks[0].id=<string>`, `background_tasks[0].status=running`,
 		`b=<bool>`, `cwd=<string>`, `hook_event_name=Stop`, `n=<number>`, `prompt_id=<prompt 1>`, `session_id=<session 1>`,
@@ -81,9 +74,7 @@ func TestComparison(t *testing.T) {
 	var r Recorder
 	cli, err := r.Scene("x", payload("UserPromptSubmit", "p", `,"prompt":"a","extra":1`), payload("PreToolUse", "p", `,"tool_name":"Bash"`),
 		payload("Stop", "p", `,"stop_hook_active":false,"background_tasks":[]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	prompt, stop := payload("UserPromptSubmit", "p", `,"prompt":"b","extra":2`), payload("Stop", "p", `,"stop_hook_active":false,"background_tasks":[]`)
 	tool := payload("PreToolUse", "p", `,"tool_name":"Bash"`)
 	for name, row := range map[string]struct {

@@ -400,18 +400,14 @@ func (s *show) remind() {
 	if text, err = json.Marshal(settings); err == nil {
 		err = os.WriteFile(path, text, 0o600)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 }
 
 // print asks a copy of the session as the daemon does, except that the hooks are those of the other scenes.
 func (s *show) print() {
 	fork, err := claude.Runtime.Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(s.t)}, SessionID: sessionID,
 		SettingsJSON: s.hooks.settings(s.t, nil), Prompt: "Write a handoff document."})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	cmd := exec.Command(fork.Argv[0], fork.Argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = append(s.home.Environ, hookVariable+"="+s.hooks.url), s.home.Workdir, bytes.NewReader(fork.Stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -77,9 +77,7 @@ func TestTodosAndThinkingLevel(t *testing.T) {
 		prompt := "copied at level " + level + "."
 		fork, err := claude.Runtime.Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(t)}, SessionID: sessionID,
 			SettingsJSON: s.hooks.settings(t, nil), Effort: level, Prompt: prompt})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cmd := exec.Command(fork.Argv[0], fork.Argv[1:]...)
 		cmd.Env, cmd.Dir, cmd.Stdin = append(s.home.Environ, hookVariable+"="+s.hooks.url), s.home.Workdir, bytes.NewReader(fork.Stdin)
 		if out, err := cmd.CombinedOutput(); err != nil {

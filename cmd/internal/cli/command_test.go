@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestUsageLineIsTheRuleForArguments: what a usage line names is what the command takes and completes.
@@ -36,9 +37,7 @@ func TestUsageLineIsTheRuleForArguments(t *testing.T) {
 		c.Flags().Bool("all", row.all, "")
 		root.AddCommand(c)
 		TakeArgs(root, words)
-		if err := fmt.Sprint(c.Args(c, row.args)); err != row.problem {
-			t.Errorf("%s with %q: %s, want %s", row.use, row.args, err, row.problem)
-		}
+		wardentest.Equal(t, fmt.Sprintf("%s with %q", row.use, row.args), fmt.Sprint(c.Args(c, row.args)), row.problem)
 		if row.offers == nil {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestRuntimesHaveTasks: each runtime has a task in the story, because the story goes round all of them.
@@ -31,9 +32,7 @@ func TestRealOnes(t *testing.T) {
 	} {
 		for _, rt := range catalog.All() {
 			if step.add(rt) {
-				if err := os.WriteFile(filepath.Join(dir, rt.Command[0]), nil, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				wardentest.Must(t, os.WriteFile(filepath.Join(dir, rt.Command[0]), nil, 0o700))
 			}
 		}
 		equal(t, "realOnes()", realOnes(), step.want)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // shown is one call of the notification service.
@@ -41,14 +42,9 @@ func (n *notifications) Notify(app string, _ uint32, icon, title, message string
 // serviceOn puts the notification service on the bus.
 func serviceOn(t *testing.T, b cmdtest.SessionBus, n *notifications) {
 	t.Helper()
-	conn, err := dbus.Connect(b.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := wardentest.Value(dbus.Connect(b.Address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.Export(n, "/org/freedesktop/Notifications", cmdtest.NotificationService); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, conn.Export(n, "/org/freedesktop/Notifications", cmdtest.NotificationService))
 	if _, err := conn.RequestName(cmdtest.NotificationService, dbus.NameFlagDoNotQueue); err != nil {
 		t.Fatal(err)
 	}

@@ -79,9 +79,7 @@ func wantStrings(t *testing.T, plist string, want ...string) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if text, ok := token.(xml.CharData); ok {
 			got = append(got, string(text))
 		}
@@ -166,9 +164,7 @@ func (m *machine) describe(path string) {
 		goos: "linux", uid: 1000, binary: "/opt/understudy", root: m.root, env: []string{"PATH=" + path}, asked: []string{"KEY=sesame"},
 		getenv: func(name string) string { return map[string]string{"HOME": m.dir}[name] },
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	m.service.patience = time.Millisecond // a daemon of its own is not there
 }
 
@@ -179,9 +175,7 @@ func (m *machine) file(name string, there bool) {
 	if there {
 		err = os.WriteFile(path, nil, 0o600)
 	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 }
 
 // says fails unless the dry run of a command names exactly these commands of init.

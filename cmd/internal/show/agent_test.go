@@ -27,12 +27,8 @@ func TestContextWords(t *testing.T) {
 		{&daemon.ContextUse{Tokens: 7}, "7 tokens", "7 tokens of a window whose size is not known"},
 		{&daemon.ContextUse{Tokens: 1_250_000}, "1.2M tokens", "1.2M tokens of a window whose size is not known"},
 	} {
-		if got := cmp.Or(views.ContextWords(c.use), "-"); got != c.cell {
-			t.Errorf("%+v: %q, want %q", c.use, got, c.cell)
-		}
-		if got := views.ContextInFull(c.use); got != c.full {
-			t.Errorf("%+v in full: %q, want %q", c.use, got, c.full)
-		}
+		equal(t, fmt.Sprintf("%+v", c.use), cmp.Or(views.ContextWords(c.use), "-"), c.cell)
+		equal(t, fmt.Sprintf("%+v in full", c.use), views.ContextInFull(c.use), c.full)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // aLine is a line of two generations, of which the second is still at it, newest first.
@@ -33,15 +34,10 @@ func aLine() []daemon.Handoff {
 
 func TestDescribeLine(t *testing.T) {
 	t.Parallel()
-	rows, err := Generations(t.Context(), nil, aLine(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := wardentest.Value(Generations(t.Context(), nil, aLine(), 3))(t)
 	var pipe, screen bytes.Buffer
 	for b, terminal := range map[*bytes.Buffer]bool{&pipe: false, &screen: true} {
-		if err := DescribeLine(&term.UI{Out: b, Terminal: terminal, Home: "/srv/me"}, rows, 3); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, DescribeLine(&term.UI{Out: b, Terminal: terminal, Home: "/srv/me"}, rows, 3))
 	}
 	const want = `
 line of generations
@@ -68,10 +64,7 @@ line of generations
 func TestGenerationsShowWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for shown, want := range map[int64]string{2: "[2* 4]", 3: "[3* 4]", 4: "[3 4*]"} {
-		rows, err := Generations(t.Context(), nil, aLine(), shown)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := wardentest.Value(Generations(t.Context(), nil, aLine(), shown))(t)
 		var got []string
 		for _, g := range rows {
 			mark := ""
@@ -112,9 +105,7 @@ func TestDescribeDurations(t *testing.T) {
 	var b bytes.Buffer
 	d := pictures.Durations{TotalMS: 61_000, MedianMS: ms(40_000), Of: 3, Phases: []pictures.PhaseDuration{
 		{Phase: daemon.Requested, MS: 10, MedianMS: ms(0), Of: 3}, {Phase: daemon.AwaitingDocument, MS: 60_000, MedianMS: ms(40_000), Of: 3}, {Phase: daemon.Spawning, MS: 30_000}}}
-	if err := DescribeDurations(&term.UI{Out: &b}, &d); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, DescribeDurations(&term.UI{Out: &b}, &d))
 	wantText(t, b.String(), `
 beside the median of 3 other completed handoffs
 PHASE                                TIME     MEDIAN   RATIO

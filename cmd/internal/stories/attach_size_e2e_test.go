@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // counter is a program that writes a line each time its pane gets another size.
@@ -45,22 +46,16 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	held := strings.TrimRight(before, " ") + " manual latest 200 50"
 	first := attachAt(r, a, 60, 15, "--keep-size")
 	second := attachAt(r, a, 250, 80, "--read-only")
-	if got := windowSize(r, a); got != held {
-		t.Errorf("with two clients the size is %q, want %q", got, held)
-	}
+	wardentest.Equal(t, "with two clients the size", windowSize(r, a), held)
 	flags := askTmux(r, a.PaneSocket, "list-clients", "-F", "#{client_flags}")
 	if strings.Count(flags, "ignore-size") != 2 || strings.Count(flags, "read-only") != 1 {
 		t.Errorf("flags of the clients: %s", flags)
 	}
 	first.detach("person")
 	resize(r, second, a, 40, 10)
-	if got := windowSize(r, a); got != held {
-		t.Errorf("with one client the size is %q, want %q", got, held)
-	}
+	wardentest.Equal(t, "with one client the size", windowSize(r, a), held)
 	second.detach("person")
-	if got := windowSize(r, a); got != before {
-		t.Errorf("without clients the size is %q, want %q", got, before)
-	}
+	wardentest.Equal(t, "without clients the size", windowSize(r, a), before)
 	if got := r.readFile(filepath.Join(r.work, "resized")); got != told {
 		t.Errorf("the agent saw another size: %q, before it was %q", got, told)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // shows begins to wait until an element of the page shows a text. It notes when it does, in ms since 1970.
@@ -42,10 +43,7 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	r := newRig(b)
 	first := openDashboard(r)
 	commitAgents(r, 0, 50, "")
-	agents, err := r.client.Agents(b.Context(), api.ListOptions{Limit: 50})
-	if err != nil {
-		b.Fatal(err)
-	}
+	agents := wardentest.Value(r.client.Agents(b.Context(), api.ListOptions{Limit: 50}))(b)
 	id := agents[20].ID
 	open := []*tab{first}
 	for len(open) < tabs {

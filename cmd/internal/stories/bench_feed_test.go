@@ -15,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // BenchmarkFeed has a thousand readers over TCP while a hundred events a second are logged, each in its own
@@ -22,19 +23,13 @@ import (
 func BenchmarkFeed(b *testing.B) {
 	readers, perSecond := loaded(1000), loaded(100)
 	r := benchRig(b)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := wardentest.Value(net.Listen("tcp", "127.0.0.1:0"))(b)
 	address := l.Addr().String()
 	l.Close()
 	r.cfg.Environ = append(r.cfg.Environ, "UNDERSTUDY_LISTEN="+address)
 	process := serveProcess(r)
 	store := r.database()
-	token, err := r.dir.TokenValue()
-	if err != nil {
-		b.Fatal(err)
-	}
+	token := wardentest.Value(r.dir.TokenValue())(b)
 	alone := rssMB(b, process.Process.Pid)
 	var reading sync.WaitGroup
 	all := make([]feedReader, readers)
@@ -60,9 +55,7 @@ func BenchmarkFeed(b *testing.B) {
 			<-tick.C
 			e := &event.Event{Type: "agent_idle", Host: "bench", Payload: json.RawMessage(fmt.Sprintf(`{"sent": %d}`, time.Now().UnixNano()))}
 			start := time.Now()
-			if err := store.Commit(b.Context(), &daemon.Change{Events: []*event.Event{e}}); err != nil {
-				b.Fatal(err)
-			}
+			must(b, store.Commit(b.Context(), &daemon.Change{Events: []*event.Event{e}}))
 			commits = append(commits, time.Since(start))
 			sent++
 		}
@@ -102,10 +95,7 @@ type feedReader struct {
 
 func (f *feedReader) open(b *testing.B, address, token string) {
 	b.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := wardentest.Value(net.Dial("tcp", address))(b)
 	f.conn, f.ready = conn, make(chan struct{})
 	if _, err := fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", address, token); err != nil {
 		b.Fatal(err)

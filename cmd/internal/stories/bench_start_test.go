@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // BenchmarkStart compares processes, from start to exit, with one that only exits. They run in turn, so that other
@@ -20,10 +21,7 @@ func BenchmarkStart(b *testing.B) {
 	r := benchRig(b)
 	r.start()
 	a := r.startAgent("developer-con-1")
-	body, err := json.Marshal(map[string]any{"hook_event_name": "Stop", "session_id": *a.SessionID, "stop_hook_active": false})
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := wardentest.Value(json.Marshal(map[string]any{"hook_event_name": "Stop", "session_id": *a.SessionID, "stop_hook_active": false}))(b)
 	socket := filepath.Join(r.root, "run", "hook.sock")
 	processes := []struct {
 		name string
@@ -63,9 +61,7 @@ func emptyProgram(b *testing.B) string {
 	b.Helper()
 	dir := b.TempDir()
 	source, bin := filepath.Join(dir, "main.go"), filepath.Join(dir, "empty")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must(b, os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600))
 	if out, err := exec.Command("go", "build", "-o", bin, source).CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // These benchmarks measure the figures that the project promises. Run them with
@@ -108,10 +109,7 @@ func BenchmarkDelivery(b *testing.B) {
 	text := strings.Repeat("All work and no play makes a dull agent. ", 50)
 	var all []time.Duration
 	for i := 0; b.Loop(); i++ {
-		dl, err := r.client.SendMessage(b.Context(), a.ID, fmt.Sprintf("%d %s", i, text), false)
-		if err != nil {
-			b.Fatal(err)
-		}
+		dl := wardentest.Value(r.client.SendMessage(b.Context(), a.ID, fmt.Sprintf("%d %s", i, text), false))(b)
 		r.await("the delivery's verdict", func() (bool, string) {
 			list, err := r.client.Messages(context.Background(), a.ID, api.ListOptions{Limit: 1})
 			if err != nil || len(list) == 0 || list[0].ID != dl.ID || list[0].Verdict == nil {
@@ -130,10 +128,7 @@ func BenchmarkHook(b *testing.B) {
 	r := benchRig(b)
 	r.start()
 	a := r.startAgent("developer-con-1")
-	body, err := json.Marshal(map[string]any{"hook_event_name": "Stop", "session_id": *a.SessionID, "stop_hook_active": false})
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := wardentest.Value(json.Marshal(map[string]any{"hook_event_name": "Stop", "session_id": *a.SessionID, "stop_hook_active": false}))(b)
 	var all []time.Duration
 	for b.Loop() {
 		cmd := exec.Command(r.cfg.HookBinary, "hook", "--socket", filepath.Join(r.root, "run", "hook.sock"), "Stop")
@@ -192,10 +187,7 @@ func serveProcess(r *rig) *exec.Cmd {
 // cpuTicks returns the processor time a process has used, in hundredths of a second.
 func cpuTicks(b *testing.B, pid int) int64 {
 	b.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	stat := wardentest.Value(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(b)
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, _ := strconv.ParseInt(fields[11], 10, 64)
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
@@ -204,10 +196,7 @@ func cpuTicks(b *testing.B, pid int) int64 {
 
 func rssMB(b *testing.B, pid int) float64 {
 	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	status := wardentest.Value(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(b)
 	for line := range strings.Lines(string(status)) {
 		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			kb, _ := strconv.ParseFloat(strings.Fields(v)[0], 64)

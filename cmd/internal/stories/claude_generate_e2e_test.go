@@ -191,9 +191,7 @@ func (r *claudeRig) sessionFiles() (out []string) {
 			out = append(out, path)
 			return nil
 		})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // output holds what a command prints while it runs.
@@ -81,12 +82,8 @@ func (r *demoRun) awaitPrinted(t *testing.T, pattern string) []string {
 func (r *demoRun) endByInterrupt(t *testing.T, code int, said, dir string, started []tmux.Process) {
 	t.Helper()
 	r.interrupt()
-	if got := awaitExit(t, r.done); got != code {
-		t.Errorf("exit code %d, want %d", got, code)
-	}
-	if got := r.stderr.String(); got != said {
-		t.Errorf("stderr %q, want %q", got, said)
-	}
+	wardentest.Equal(t, "exit code", awaitExit(t, r.done), code)
+	wardentest.Equal(t, "stderr", r.stderr.String(), said)
 	wantNothingLeft(t, dir, started)
 }
 

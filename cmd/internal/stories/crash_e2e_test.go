@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestKilledDaemonEndsItsForkAndTheNextAsksAgain: The fork ends with the daemon that runs it. The next daemon asks
@@ -116,9 +117,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	if h.Mode == daemon.ModeGenerate {
 		want = strings.Replace(want, "instructing awaiting_document", "generating", 1)
 	}
-	if got := strings.Join(path, " "); got != want {
-		r.t.Errorf("went through %s, want %s", got, want)
-	}
+	wardentest.Equal(r.t, "went through", strings.Join(path, " "), want)
 	panes, err := r.tmux.List(ctx)
 	must(r.t, err)
 	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {

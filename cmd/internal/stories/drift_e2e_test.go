@@ -208,9 +208,7 @@ func tellOf(t *testing.T, rt *runtimes.Runtime, version, tell string, want int) 
 		if err == nil {
 			cache, err = os.MkdirTemp(cache, "drift-")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(cache)
 		cmd.Env = append(cmd.Env, "UNDERSTUDY_CACHE="+cache)
 	}
@@ -247,9 +245,7 @@ func readTried(t *testing.T) map[string]runtimes.Tried {
 	if err == nil {
 		err = json.Unmarshal(b, &all)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -259,7 +255,5 @@ func writeTried(t *testing.T, all map[string]runtimes.Tried) {
 	if err == nil {
 		err = os.WriteFile(triedFile, append(b, '\n'), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

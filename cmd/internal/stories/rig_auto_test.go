@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // Helpers for the stories of mode generate and of the context meter.
@@ -185,9 +186,7 @@ func awaitAutomatic(r *rig, agentID int64) daemon.Handoff {
 		list = handoffsOf(r, agentID)
 		return len(list) > 0, fmt.Sprintf("%+v", r.getAgent(agentID).Context)
 	})
-	if list[0].Reason != daemon.ReasonContext {
-		r.t.Errorf("handoff for %q, want %s", list[0].Reason, daemon.ReasonContext)
-	}
+	wardentest.Equal(r.t, "handoff for", list[0].Reason, daemon.ReasonContext)
 	return list[0]
 }
 
@@ -243,9 +242,7 @@ func newForeignHook(r *rig, a daemon.Agent, event string) hooks.Envelope {
 	body, err := json.Marshal(map[string]any{
 		"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd, "prompt": "x",
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	now := time.Now()
 	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: agentRow(r, a.ID).PID, Body: body}
 }

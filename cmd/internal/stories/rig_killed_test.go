@@ -59,9 +59,7 @@ func beVictim(t *testing.T) {
 	agent, err := server.Spawn(t.Context(), tmux.Spec{
 		Session: "agent", Dir: "/", Argv: []string{"sh", "-c", "trap '' HUP TERM; while :; do sleep 1000; done"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	database, err := pgx.ParseConfig(dbtest.New(t, nil))
 	must(t, err)
 	cluster := filepath.Dir(database.Host)

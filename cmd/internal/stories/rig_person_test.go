@@ -110,17 +110,13 @@ func startForeignAgentIn(r *rig, server *tmux.Server, config, prefix, args strin
 	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
 		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.Events,
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	must(r.t, os.MkdirAll(config, 0o700))
 	must(r.t, data.WriteFile(filepath.Join(config, "settings.json"), plan.After, 0o600))
 	shell, err := server.Spawn(r.t.Context(), tmux.Spec{
 		Session: "person", Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), "sh"),
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	line := strings.TrimSpace(prefix + " " + cmdtest.AgentProgram(r.t) + " " + args)
 	must(r.t, server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 	r.await("agent that registers by itself", func() (bool, string) {

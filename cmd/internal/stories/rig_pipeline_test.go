@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/pipelines"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // writeTemplate writes a pipeline template with one step for each string. Further keys of a step follow its agent:
@@ -99,9 +100,7 @@ func stepStatuses(p daemon.Pipeline) string {
 // wantSteps fails unless the pipeline's steps have these statuses.
 func wantSteps(r *rig, p daemon.Pipeline, want string) {
 	r.t.Helper()
-	if got := stepStatuses(p); got != want {
-		r.t.Errorf("steps of pipeline %d are %q, want %q", p.ID, got, want)
-	}
+	wardentest.Equal(r.t, fmt.Sprintf("steps of pipeline %d", p.ID), stepStatuses(p), want)
 }
 
 func said(s *string) string {

@@ -24,6 +24,7 @@ import (
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // runtimeStories are told of every runtime, in a mode in which the CLI asks a person before it runs a command. Each start of a CLI costs up
@@ -126,9 +127,7 @@ func startsWithItsSkill(r *runtimeRig, a daemon.Agent) int64 {
 				got = [2]string{e.Model, e.Mode}
 			}
 		}
-		if got != r.noted {
-			r.t.Errorf("the transcript shows the model and the mode %q, want %q", got, r.noted)
-		}
+		wardentest.Equal(r.t, "the transcript shows the model and the mode", got, r.noted)
 	}
 	r.wantUntouched(files)
 	return a.ID

@@ -291,7 +291,5 @@ func writeAsks(t *testing.T, rt *runtimes.Runtime, kind, mode string, got runtim
 	if err == nil {
 		err = os.WriteFile(filepath.Join(filepath.Dir(asksFile), "asks_"+rt.Name+"_version"), []byte(npmtest.Version(rt.Name, rt.Can.Tested)+"\n"), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

@@ -120,9 +120,7 @@ func newRoundRig(t *testing.T) *roundRig {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(own.ConfigDir, "trustedFolders.json"), trusted, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		commands[string(cli)] = serve.RuntimeSettings{Command: command}
 	}

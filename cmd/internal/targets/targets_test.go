@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // got is what a receiver was sent.
@@ -73,9 +74,7 @@ func TestNtfy(t *testing.T) {
 		"Priority": "high", "Tags": "rotating_light", "Click": m.Link, "Actions": "view, Open, " + m.Link, "X-Sequence-ID": m.Key,
 		"Authorization": "Bearer tk_secret",
 	} {
-		if v := r.header.Get(name); v != want {
-			t.Errorf("%s: %q, want %q", name, v, want)
-		}
+		wardentest.Equal(t, name, r.header.Get(name), want)
 	}
 	m.MaybeTwice, m.Link, m.Title = true, "", "line\r\nX-Injected: yes"
 	must(t, (&Ntfy{URLFile: secret(t, url+"/t", 0o600)}).Send(t.Context(), m))

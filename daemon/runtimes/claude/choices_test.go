@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -11,8 +12,6 @@ func TestOptionMode(t *testing.T) {
 		"plan":              {"--permission-mode", "auto", "--permission-mode=plan"},
 		"bypassPermissions": {"--permission-mode", "plan", "--dangerously-skip-permissions"},
 	} {
-		if got := OptionMode(options); got != want {
-			t.Errorf("%q: %q, want %q", options, got, want)
-		}
+		equal(t, fmt.Sprintf("%q", options), OptionMode(options), want)
 	}
 }

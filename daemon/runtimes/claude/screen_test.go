@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestReadScreen reads screens that were captured from the real CLI. TestScreens in cmd/internal/claudetest
@@ -124,10 +125,7 @@ func TestHolds(t *testing.T) {
 func FuzzReadScreen(f *testing.F) {
 	files, _ := filepath.Glob("../testdata/screens/*.txt")
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := wardentest.Value(os.ReadFile(file))(f)
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, screen string) {

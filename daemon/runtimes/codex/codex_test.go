@@ -35,10 +35,7 @@ func valuesOf(argv []string, flag string) (values []string) {
 
 func TestLaunch(t *testing.T) {
 	t.Parallel()
-	l, err := Runtime.Launch(spec())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := wardentest.Value(Runtime.Launch(spec()))(t)
 	if l.SessionID != "" || len(l.Files) != 0 || l.Argv[0] != "/opt/codex" {
 		t.Errorf("%+v, want no file and no id", l)
 	}
@@ -89,10 +86,7 @@ func TestLaunchModes(t *testing.T) {
 func TestAddsNoFolderWhereItMayNotWrite(t *testing.T) {
 	t.Parallel()
 	adds := func(s runtimes.Spec) bool {
-		l, err := Runtime.Launch(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := wardentest.Value(Runtime.Launch(s))(t)
 		return hasFlag(l.Argv, "--add-dir")
 	}
 	for _, mode := range append([]string{""}, modeNames...) {
@@ -185,14 +179,9 @@ func TestScreens(t *testing.T) {
 		"more/popup_slash":             draft("/quit", "› /quit"),
 		"more/popup_mention":           draft("hello @no", "› hello @no"),
 	}
-	raw, err := os.ReadFile("../testdata/codex/titles.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := wardentest.Value(os.ReadFile("../testdata/codex/titles.json"))(t)
 	var titles map[string]string
-	if err := json.Unmarshal(raw, &titles); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, json.Unmarshal(raw, &titles))
 	files, _ := filepath.Glob("../testdata/codex/*.txt")
 	more, _ := filepath.Glob("../testdata/codex/more/*.txt")
 	if len(files)+len(more) != len(wants) {
@@ -200,10 +189,7 @@ func TestScreens(t *testing.T) {
 	}
 	for _, file := range slices.Concat(files, more) {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "../testdata/codex/"), ".txt")
-		screen, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		screen := wardentest.Value(os.ReadFile(file))(t)
 		want, ok := wants[name]
 		if got := Runtime.ReadScreen(runtimes.View{Text: string(screen), Title: titles[name]}); !ok || got != want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, want)
@@ -221,14 +207,9 @@ func TestScreens(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../testdata/codex/hooks.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := wardentest.Value(os.ReadFile("../testdata/codex/hooks.json"))(t)
 	var samples map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &samples); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, json.Unmarshal(raw, &samples))
 	reported := 0
 	for name, body := range samples {
 		event, _, _ := strings.Cut(name, "/")
@@ -265,10 +246,7 @@ func TestReport(t *testing.T) {
 // TestRollout: the conversation, the ends of turns and the use of the context are read from lines of a real rollout.
 func TestRollout(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../testdata/codex/rollout.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := wardentest.Value(os.ReadFile("../testdata/codex/rollout.jsonl"))(t)
 	var said, ends []string
 	var used, window int64
 	compacted := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 const session = "0220771c-41d7-462a-90eb-109748196fb5"
@@ -21,9 +22,7 @@ func TestLaunch(t *testing.T) {
 		Model: "m", Mode: "edits", SkillText: "Be <kind>.", MayEdit: []string{"/d/con/handoffs/", "/d/con/experience.md"}, MayRead: []string{"/d/old/a.md"}, Prompt: "-go",
 	}
 	l, err := Runtime.Launch(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	want := []string{"gemini", "--session-id", session, "-m", "m", "--approval-mode", "auto_edit", "--prompt-interactive=-go"}
 	if !slices.Equal(l.Argv, want) || l.SessionID != session {
 		t.Errorf("argv %q of session %s, want %q", l.Argv, l.SessionID, want)
@@ -43,9 +42,7 @@ func TestLaunch(t *testing.T) {
 		General          map[string]bool
 		AdminPolicyPaths []string
 	}
-	if err := json.Unmarshal([]byte(files["/d/launch/7/gemini/.gemini/settings.json"]), &settings); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, json.Unmarshal([]byte(files["/d/launch/7/gemini/.gemini/settings.json"]), &settings))
 	if start := settings.Hooks["SessionStart"][1].Hooks; len(start) != 2 || settings.Hooks["SessionStart"][0].Hooks[0].Command != "mine" || start[0].Command != "cat '/d/launch/7/gemini/skill.json'" ||
 		start[1].Command != `'/opt/it'\''s/hook' hook --runtime gemini SessionStart` {
 		t.Errorf("hooks of SessionStart: %q", start)
@@ -99,9 +96,7 @@ func TestResumedGetsItsSkill(t *testing.T) {
 	for mode, allowed := range map[string]bool{"": true, "ask": false, "edits": false, "plan": false, "auto": true, "default": false, "auto_edit": false, "yolo": true} {
 		s.Mode = mode
 		l, err := Runtime.Launch(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, err)
 		var settings struct {
 			Hooks map[string][]struct {
 				Hooks []struct{ Command string }
@@ -111,9 +106,7 @@ func TestResumedGetsItsSkill(t *testing.T) {
 		for _, f := range l.Files {
 			switch filepath.Base(f.Path) {
 			case "settings.json":
-				if err := json.Unmarshal(f.Content, &settings); err != nil {
-					t.Fatal(err)
-				}
+				wardentest.Must(t, json.Unmarshal(f.Content, &settings))
 			case "skill.json":
 				equal(t, "the hook answers", string(f.Content), `{"hookSpecificOutput":{"additionalContext":"# Con","hookEventName":"BeforeAgent"}}`)
 			}

@@ -14,14 +14,9 @@ import (
 
 // The screens were recorded from the pinned version by the end-to-end tests.
 func TestReadScreen(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("../testdata", "gemini", "titles.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := wardentest.Value(os.ReadFile(filepath.Join("../testdata", "gemini", "titles.json")))(t)
 	var titles map[string]string
-	if err := json.Unmarshal(b, &titles); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, json.Unmarshal(b, &titles))
 	const empty = " *   Type your message or @path/to/file"
 	const keepTrying = "│ ● 1. Keep trying                                                                                                     │"
 	cases := map[string]runtimes.Screen{
@@ -46,10 +41,7 @@ func TestReadScreen(t *testing.T) {
 	}
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("../testdata", "gemini", name+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := wardentest.Value(os.ReadFile(filepath.Join("../testdata", "gemini", name+".txt")))(t)
 			for _, title := range []string{titles[name], ""} { // the daemon looks for dialogs without the title
 				equal(t, "screen "+name+" with title "+title+" is read as", Runtime.ReadScreen(runtimes.View{Text: string(text), Title: title}), want)
 			}

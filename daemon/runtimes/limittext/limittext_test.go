@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/limittext"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // resetSlack is how much earlier than the text a time may be that it names.
@@ -19,10 +20,7 @@ var hosts = []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santia
 
 func place(t testing.TB, name string) *time.Location {
 	t.Helper()
-	where, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	where := wardentest.Value(time.LoadLocation(name))(t)
 	return where
 }
 
@@ -31,10 +29,7 @@ func place(t testing.TB, name string) *time.Location {
 func TestLimitTexts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 23, 5, 30, 20, 0, time.UTC)
-	file, err := os.ReadFile("testdata/limits.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := wardentest.Value(os.ReadFile("testdata/limits.tsv"))(t)
 	for line := range strings.Lines(string(file)) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -65,16 +60,10 @@ func wantReset(t *testing.T, text string, at time.Time, local *time.Location) ti
 	case text == "-", text == "any":
 		return time.Time{}
 	case !ofHost:
-		want, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := wardentest.Value(time.Parse(time.RFC3339, text))(t)
 		return want
 	case strings.Contains(clock, "T"):
-		want, err := time.ParseInLocation("2006-01-02T15:04:05", clock, local)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := wardentest.Value(time.ParseInLocation("2006-01-02T15:04:05", clock, local))(t)
 		return want
 	}
 	next := at.Add(-resetSlack).Truncate(time.Minute).Add(time.Minute)
@@ -98,10 +87,7 @@ func TestResetOnAnotherClock(t *testing.T) {
 		{"America/New_York", "2026-11-26T08:00:00Z", "2026-11-26T11:30:09Z"},
 		{"UTC", "2026-11-27T10:16:00Z", ""},
 	} {
-		at, err := time.Parse(time.RFC3339, tt.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := wardentest.Value(time.Parse(time.RFC3339, tt.at))(t)
 		got, ok := limittext.ReadReset(text, at, place(t, tt.host), time.LoadLocation)
 		if read := got.Format(time.RFC3339); ok != (tt.want != "") || ok && read != tt.want {
 			t.Errorf("in %s at %s: %s, %t, want %s", tt.host, tt.at, read, ok, tt.want)
@@ -138,10 +124,7 @@ func TestReadResetAtTheEdges(t *testing.T) {
 		{"UTC", "2026-11-23T12:00:00Z", "resets at 17:00 UTC+05:30.", "2026-11-24T11:30:00Z"},        //
 		{"UTC", "2026-11-23T12:00:00Z", "resets 2026-11-23T17:00:00.123-05:00", "2026-11-23T22:00:00Z"},
 	} {
-		at, err := time.Parse(time.RFC3339, tt.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := wardentest.Value(time.Parse(time.RFC3339, tt.at))(t)
 		got, ok := limittext.ReadReset("You've hit your limit · "+tt.text, at, place(t, tt.host), time.LoadLocation)
 		if read := got.Format(time.RFC3339); !ok || read != tt.want {
 			t.Errorf("in %s at %s: %q: %s, %t, want %s", tt.host, tt.at, tt.text, read, ok, tt.want)
@@ -151,10 +134,7 @@ func TestReadResetAtTheEdges(t *testing.T) {
 
 // TestReadResetOverTheClockChange: the next day's 3am is 25 hours away when the clock is set back in between.
 func TestReadResetOverTheClockChange(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	berlin := wardentest.Value(time.LoadLocation("Europe/Berlin"))(t)
 	at := time.Date(2026, 10, 24, 4, 0, 0, 0, berlin)
 	got, ok := limittext.ReadReset("resets 3:30am (Europe/Berlin)", at, time.UTC, time.LoadLocation)
 	if want := at.Add(24*time.Hour + 30*time.Minute); !ok || !got.Equal(want) {

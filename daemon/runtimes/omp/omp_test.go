@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func spec() runtimes.Spec {
@@ -20,9 +21,7 @@ func TestLaunch(t *testing.T) {
 	s := spec()
 	s.SkillText, s.Model, s.Mode, s.Resume, s.Prompt = "You play con.", "fake/one", "edits", "01a2019d-4978-7000-986e-d0d46bc6365f", "/exit is a word"
 	l, err := Runtime.Launch(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	const dir = "/data/run/launch/7/"
 	want := "bun /opt/omp.js --config " + dir + "overlay.yml --extension " + dir + "extension.ts --append-system-prompt " + dir + "system-prompt.md" +
 		" --model fake/one --approval-mode write -r 01a2019d-4978-7000-986e-d0d46bc6365f"
@@ -73,9 +72,7 @@ func TestCheckVersion(t *testing.T) {
 
 func TestFork(t *testing.T) {
 	cmd, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x", Transcript: "/s/a.jsonl", Dir: "/l", Skill: "/l/system-prompt.md", Prompt: "Write it."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	want := "omp --fork /s/a.jsonl --session-dir /l/fork --print --mode json --no-title --config /l/oneshot.yml --no-extensions" +
 		" --extension /l/oneshot.ts --append-system-prompt /l/system-prompt.md"
 	if got := strings.Join(cmd.Argv, " "); got != want || string(cmd.Stdin) != "Write it." || len(cmd.Files) != 2 {
@@ -111,9 +108,7 @@ func TestReadAnswer(t *testing.T) {
 func reported(t *testing.T, event, body string) hooks.Payload {
 	t.Helper()
 	r, err := Runtime.Report(event, []byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	if r.Event == "" {
 		return hooks.Payload{}
 	}
@@ -200,9 +195,7 @@ func TestReportTrouble(t *testing.T) {
 			Text    string `json:"last_assistant_message"`
 			ResetAt int64  `json:"resets_at"`
 		}
-		if err := json.Unmarshal(r.Body, &got); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, json.Unmarshal(r.Body, &got))
 		wantReset := int64(0)
 		if strings.Contains(text, "7200000") {
 			wantReset = at.Add(2 * time.Hour).Unix()
@@ -215,9 +208,7 @@ func TestReportTrouble(t *testing.T) {
 
 func TestReadLine(t *testing.T) {
 	jsonl, err := os.ReadFile(filepath.Join("../testdata", "omp", "session.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, err)
 	if !Runtime.Prompted(jsonl) || !Runtime.TranscriptContains(jsonl, "[nonce1]") || Runtime.TranscriptContains(jsonl, "Answer: ok.") {
 		t.Error("the prompt is not found, or the answer is taken for one")
 	}
@@ -227,9 +218,7 @@ func TestReadLine(t *testing.T) {
 	var entries []runtimes.Entry
 	for line := range strings.Lines(string(jsonl)) {
 		e, err := Runtime.ParseEntry([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Must(t, err)
 		if e.Role != "" {
 			entries = append(entries, e)
 		}

@@ -1,11 +1,13 @@
 package omp
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // The screens were recorded from the pinned version by the end-to-end tests.
@@ -27,13 +29,8 @@ func TestReadScreen(t *testing.T) {
 		"dialog_write":   {Dialog: "permission for write"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("../testdata", "omp", name+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := Runtime.ReadScreen(runtimes.View{Text: string(text)}); got != want {
-				t.Errorf("screen %s is read as %+v, want %+v", name, got, want)
-			}
+			text := wardentest.Value(os.ReadFile(filepath.Join("../testdata", "omp", name+".txt")))(t)
+			wardentest.Equal(t, fmt.Sprintf("screen %s is read as", name), Runtime.ReadScreen(runtimes.View{Text: string(text)}), want)
 		})
 	}
 	for name, text := range map[string]string{

@@ -78,13 +78,8 @@ func (m *inMemory) run(ctx context.Context, c scripted.Command) scripted.Result 
 // startInMemory starts an agent, and begins a bubble's test.
 func startInMemory(t *testing.T, behave string, args ...string) *inMemory {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "behave"), []byte(behave), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := wardentest.Value(filepath.EvalSymlinks(t.TempDir()))(t)
+	wardentest.Must(t, os.WriteFile(filepath.Join(dir, "behave"), []byte(behave), 0o600))
 	m := newInMemory(t, dir)
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "PreToolUse"}
 	m.start(events, append([]string{"--session-id", sessionID, "--permission-mode", "acceptEdits"}, args...)...)
@@ -103,10 +98,7 @@ func (m *inMemory) start(events []string, args ...string) {
 	for _, event := range events {
 		all[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": event}}}}
 	}
-	settings, err := json.Marshal(map[string]any{"hooks": all, "permissions": map[string]any{"allow": []string{"Edit(/" + m.dir + "/**)"}}})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	settings := wardentest.Value(json.Marshal(map[string]any{"hooks": all, "permissions": map[string]any{"allow": []string{"Edit(/" + m.dir + "/**)"}}}))(m.t)
 	ctx, kill := context.WithCancel(m.t.Context())
 	m.kill = kill
 	p := scripted.Process{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 	"github.com/understudyd/understudy/hooks/hookstest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // knownDifferences are what the scripted agent does otherwise than the CLI, and why that is good enough.
@@ -27,17 +28,11 @@ var notPlayed = []string{
 // TestHooksAreThoseOfTheCLI plays the scenes of the recording of the real CLI.
 func TestHooksAreThoseOfTheCLI(t *testing.T) {
 	t.Parallel()
-	recording, err := hookstest.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	recording := wardentest.Value(hookstest.Load())(t)
 	if recording.Version != scripted.Version {
 		t.Errorf("the recording is of %s, the agent behaves as %s does", recording.Version, scripted.Version)
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := wardentest.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{t: t, dir: dir}
 		plays := p.plays()
@@ -116,9 +111,7 @@ func (p *player) ended(want int) {
 // file writes a file in the working directory, which is also where the agents' behaviour stands.
 func (p *player) file(name, text string) string {
 	path := filepath.Join(p.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	wardentest.Must(p.t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -150,9 +143,7 @@ func (p *player) queues() {
 	p.m.prompt("and this")
 	p.file("done", "")
 	p.pass(10 * time.Second)
-	if err := os.Remove(done); err != nil {
-		p.t.Fatal(err)
-	}
+	wardentest.Must(p.t, os.Remove(done))
 }
 
 func (p *player) plays() map[string]func() {

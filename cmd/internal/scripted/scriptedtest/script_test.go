@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // What a prompt of a pipeline only passes on steers nobody.
@@ -28,9 +30,7 @@ func TestDirectivesOfSteps(t *testing.T) {
 func TestBehavioursOfOneStep(t *testing.T) {
 	t.Parallel()
 	b := behaviours{}
-	if err := b.add("no-stop,2:think=1s\n3:ignore-exit", "2"); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Must(t, b.add("no-stop,2:think=1s\n3:ignore-exit", "2"))
 	equal(t, "b", b, (behaviours{"no-stop": "", "think": "1s"}))
 }
 
@@ -58,10 +58,7 @@ func TestUnknownBehaviourIsAnError(t *testing.T) {
 // doc.go is where people look the names up.
 func TestEveryBehaviourIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := wardentest.Value(os.ReadFile("doc.go"))(t)
 	for name := range known {
 		if !strings.Contains(string(text), "\n//\t"+name) {
 			t.Errorf("doc.go lacks %s", name)
