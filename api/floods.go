@@ -235,7 +235,7 @@ func (f *floods) seat(s *seat) (over *seat, many bool) {
 		if other.hooks == s.hooks {
 			alike++
 		}
-		if s.pid != 0 && other.pid == s.pid && other.hooks == s.hooks {
+		if s.pid > 0 && other.pid == s.pid && other.hooks == s.hooks {
 			process++
 		}
 		if other.address == "" {
@@ -278,11 +278,12 @@ func (f *floods) drop(s *seat) (from string) {
 	return fmt.Sprintf("process %d", s.pid)
 }
 
-// isInside reports whether the sender of a connection runs inside an agent.
+// isInside reports whether the sender of a connection runs inside an agent. No other connection is taken meanwhile.
 func (f *floods) isInside(ctx context.Context) bool {
-	peer := sender(ctx)
-	_, inside := f.server.Daemon.Inside(ctx, peer.Process)
-	return inside || peer.PID == noProcess
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, inside := f.server.Daemon.Inside(ctx, sender(ctx).Process)
+	return inside
 }
 
 // admitting remembers which connections over TCP have sent what only those may send who have the token or a login.
