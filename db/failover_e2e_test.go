@@ -23,7 +23,7 @@ func TestFailover(t *testing.T) {
 		run[i] = dbtest.Admin(t, url)
 	}
 	run[0](dbtest.SetReadOnly)
-	db := at(t, "host="+hosts[0]+","+hosts[1]+" port=5432,5432 user=understudy dbname=understudy target_session_attrs=read-write")
+	db := at(t, "host="+hosts[0]+","+hosts[1]+" port=5432,5432 user=understudy_daemon dbname=understudy target_session_attrs=read-write")
 	l := lockHost(t, db, "h1")
 	run[0](dbtest.SetWritable)
 	run[1](dbtest.SetReadOnly)

@@ -22,6 +22,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/db/localpg"
 )
 
 // serversMachine makes this binary run the test on the server's machine; its value is the name of the other machine.
@@ -152,9 +153,9 @@ func TestFullDisk(t *testing.T) {
 	owner := info.Sys().(*syscall.Stat_t)
 	asRoot(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=24m,mode=0700,uid=%d,gid=%d", owner.Uid, owner.Gid), "tmpfs", disk)
 	mounted = true
-	run := dbtest.Admin(t, cluster.ConnString())
+	run := dbtest.Admin(t, cluster.ConnString()+" user="+localpg.Owner)
 	run(`CREATE TABLESPACE disk LOCATION '` + disk + `'`)
-	run(`CREATE DATABASE small TEMPLATE template0 TABLESPACE disk`)
+	run(`CREATE DATABASE small TEMPLATE template0 TABLESPACE disk OWNER ` + config.User)
 	url := cluster.ConnString() + " dbname=small"
 	must(t, Migrate(t.Context(), url))
 	db := at(t, url)

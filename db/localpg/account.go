@@ -31,12 +31,11 @@ var shared = []string{"postgres", "_postgres", "nobody"}
 // in an earlier release for a shared account, gets an account of its own; see claim. One that root has given to another account stays there.
 func accountFor(data string) (account, error) {
 	us := uint32(os.Geteuid())
-	who := account{uid: us}
-	switch info, err := os.Stat(data); {
-	case err == nil:
-		owner := info.Sys().(*syscall.Stat_t)
-		who = account{name: nameOf(owner.Uid), uid: owner.Uid, gid: owner.Gid, switched: true}
-	case !errors.Is(err, fs.ErrNotExist):
+	who, err := ownerOf(data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		who = account{uid: us}
+	case err != nil:
 		return account{}, fmt.Errorf("owner of the cluster: %w", err)
 	}
 	switch {
@@ -49,6 +48,16 @@ func accountFor(data string) (account, error) {
 	}
 	return account{}, &refusal{ErrBarred, fmt.Sprintf(
 		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, who.name)}
+}
+
+// ownerOf returns the account that a folder belongs to.
+func ownerOf(path string) (account, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return account{}, err
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	return account{name: nameOf(owner.Uid), uid: owner.Uid, gid: owner.Gid, switched: true}, nil
 }
 
 // builder returns the account that initdb runs as, for the account of the server: that one, unless it has no name, without which initdb does

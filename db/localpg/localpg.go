@@ -91,6 +91,11 @@ func (c *Cluster) locate() error {
 	if c.who, err = accountFor(filepath.Join(dir, "data")); err != nil {
 		return err
 	}
+	if had, err := ownerOf(filepath.Join(dir, "data")); err == nil && c.who.uid == own && had.uid != 0 && c.who.barredBy(dir) != "" && had.barredBy(dir) == "" {
+		c.log.Warn("PostgreSQL goes on as an account of other programs, because an account of its own may not come to the folder: move the data directory",
+			"account", had.name, "folder", c.who.barredBy(dir))
+		c.who = had
+	}
 	// Check this before any folder is made, so that a refusal leaves no folder behind.
 	if err := c.reachable(existing(filepath.Dir(dir))); err != nil {
 		return err

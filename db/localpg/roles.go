@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Owner is the superuser of the server, for a person with pg_dump and for tests. roleName is the role of the daemon, which is none, so that a
@@ -28,64 +32,96 @@ const (
 //go:embed role.sql
 var makeRole string
 
-// letIn writes which accounts the server lets in. It reports whether that has changed.
-func (c *Cluster) letIn() (changed bool, err error) {
-	folder, err := os.OpenRoot(c.data) // root writes into a folder of another account
-	if err != nil {
-		return false, err
+// doors returns which accounts the server lets in, as pg_ident.conf and pg_hba.conf say it: its own, ours and root. The server compares names of
+// accounts. If one has no certain name, it asks nobody, and the mode of the socket's folder alone keeps others out.
+func (c *Cluster) doors() (ident, hba string) {
+	uids := []uint32{0, uint32(os.Geteuid())}
+	if c.who.switched && c.who.uid != own && !slices.Contains(shared, c.who.name) {
+		uids = append(uids, c.who.uid)
 	}
-	defer folder.Close()
-	names := []string{nameOf(uint32(os.Geteuid()))}
-	if c.who.switched && c.who.uid != own {
-		names = append(names, c.who.name)
-	}
-	var accounts strings.Builder
-	for _, name := range append(names, nameOf(0)) {
-		for _, role := range []string{Owner, roleName} {
-			line := fmt.Sprintf("understudy %q %s\n", name, role)
-			if !strings.Contains(accounts.String(), line) {
-				accounts.WriteString(line)
-			}
+	for i, uid := range uids {
+		name, ok := certainName(uid)
+		switch {
+		case slices.Contains(uids[:i], uid):
+		case ok:
+			ident += fmt.Sprintf("understudy \"%s\" %s\nunderstudy \"%[1]s\" %[3]s\n", name, Owner, roleName)
+		case i > 0: // we ourselves, or the owner
+			return "", "local all all trust\n"
 		}
 	}
-	for _, file := range []struct{ name, text string }{
-		{"pg_ident.conf", accounts.String()},
-		{"pg_hba.conf", "local all all peer map=understudy\n"},
-	} {
+	return ident, "local all all peer map=understudy\n"
+}
+
+// certainName returns the name by which this process and the server know an account. The server asks the system's library, which programs
+// of Go may do without: then only what /etc/passwd lists is the same for both.
+func certainName(uid uint32) (string, bool) {
+	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
+	if err != nil || strings.ContainsAny(u.Username, "\"\\\n") || strings.HasPrefix(u.Username, "/") {
+		return "", false
+	}
+	if runtime.GOOS == "darwin" {
+		return u.Username, true
+	}
+	list, err := os.ReadFile("/etc/passwd")
+	return u.Username, err == nil && strings.Contains("\n"+string(list), "\n"+u.Username+":") && strings.Contains(string(list), fmt.Sprintf(":%d:", uid))
+}
+
+// letIn writes whom the server lets in.
+func (c *Cluster) letIn() error {
+	folder, err := os.OpenRoot(c.data) // root writes into a folder of another account
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	ident, hba := c.doors()
+	for _, file := range []struct{ name, text string }{{"pg_ident.conf", ident}, {"pg_hba.conf", hba}} {
 		text := "# Written by understudy at each start.\n" + file.text
 		if had, err := folder.ReadFile(file.name); err == nil && string(had) == text {
 			continue
 		}
-		changed = true
 		temp := file.name + ".new"
 		if err := folder.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+			return err
 		}
-		if err := errors.Join(folder.WriteFile(temp, []byte(text), 0o600), c.who.ownIn(folder, temp), folder.Rename(temp, file.name)); err != nil {
-			return false, err
+		if err := folder.WriteFile(temp, []byte(text), 0o600); err != nil {
+			return err
 		}
-	}
-	return changed, nil
-}
-
-// admit lets the daemon in: the server is told whom to let in, if an earlier release or another account has started it, and has the daemon's role.
-func (c *Cluster) admit(ctx context.Context, s *server) error {
-	changed, err := c.letIn()
-	if err == nil && changed {
-		err = syscall.Kill(s.pid, syscall.SIGHUP)
-	}
-	if err != nil {
-		return fmt.Errorf("accounts of PostgreSQL: %w", err)
-	}
-	conn, err := c.connect(ctx, Owner)
-	if err != nil {
-		return fmt.Errorf("role of PostgreSQL: %w", err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, makeRole); err != nil {
-		return fmt.Errorf("role of PostgreSQL: %w", err)
+		if err := c.who.ownIn(folder, temp); err != nil {
+			return err
+		}
+		if err := folder.Rename(temp, file.name); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// reopen tells a server that we have not launched whom to let in: an earlier release, or another account, has started it.
+func (c *Cluster) reopen(s *server) error {
+	if err := c.letIn(); err != nil {
+		return fmt.Errorf("accounts of PostgreSQL: %w", err)
+	}
+	if err := syscall.Kill(s.pid, syscall.SIGHUP); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("accounts of PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// giveRole sees to it that there is the daemon's role, which owns what is in the database.
+func (c *Cluster) giveRole(ctx context.Context, s *server) error {
+	conn, err := c.connect(ctx, Owner)
+	if err == nil {
+		defer conn.Close(ctx)
+		_, err = conn.Exec(ctx, makeRole)
+	}
+	refused, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case err == nil, answered && refused.Code == tooManyClients: // those who have the connections have made the role
+		return nil
+	case c.gone(s):
+		return errServerGone
+	}
+	return fmt.Errorf("role of PostgreSQL: %w", err)
 }
 
 // connect opens a session as a role.
@@ -105,8 +141,8 @@ func (c *Cluster) owned() bool {
 	return err != nil || !c.who.switched || info.Sys().(*syscall.Stat_t).Uid == c.who.uid
 }
 
-// claim gives the account all files of a cluster without a server, and the folder itself at last, so that a claim that was cut off is begun
-// anew. It follows no link out of the folder.
+// claim gives the account what the owner of a cluster without a server owns of it, and the folder itself at last, so that a claim that was cut
+// off, or has failed, is begun anew. It follows no link out of the folder.
 func (a account) claim(data string) error {
 	if !a.switched {
 		return nil
@@ -116,15 +152,25 @@ func (a account) claim(data string) error {
 		return err
 	}
 	defer folder.Close()
-	var names []string
-	err = fs.WalkDir(folder.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
-		names = append(names, name)
+	top, err := folder.Stat(".")
+	if err != nil {
 		return err
-	})
-	for _, name := range slices.Backward(names) {
-		err = errors.Join(err, a.ownIn(folder, name))
 	}
-	return err
+	owner := top.Sys().(*syscall.Stat_t).Uid
+	err = fs.WalkDir(folder.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.Sys().(*syscall.Stat_t).Uid != owner { // somebody may have linked a file of root's to here
+			return err
+		}
+		return a.ownIn(folder, name)
+	})
+	if err != nil {
+		return err
+	}
+	return a.ownIn(folder, ".")
 }
 
 func (a account) ownIn(folder *os.Root, name string) error {

@@ -51,9 +51,15 @@ func (c *Cluster) up(ctx context.Context) error {
 				return err
 			}
 		}
+		isNew := s != c.running.Load()
+		if isNew && !launched {
+			if err := c.reopen(s); err != nil {
+				return err
+			}
+		}
 		err := c.await(ctx, s)
-		if err == nil && s != c.running.Load() {
-			err = c.admit(ctx, s)
+		if err == nil && isNew {
+			err = c.giveRole(ctx, s)
 		}
 		switch {
 		case err == nil:
@@ -203,7 +209,7 @@ func (c *Cluster) launch(ctx context.Context) (*server, error) {
 		err = c.who.claim(c.data)
 	}
 	if err == nil {
-		_, err = c.letIn()
+		err = c.letIn()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("accounts of PostgreSQL: %w", err)
