@@ -10,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,8 +87,11 @@ func (p *Page) Content() (template.HTML, error) {
 	return template.HTML(words.Page(masked(b.String()))), err // the template has escaped its values
 }
 
-// texts matches what stands between the tags of a page.
-var texts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`>[^<>]+<`) })
+// texts matches a tag with the text behind it.
+var texts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(<[^<>]*>)([^<>]+)`) })
+
+// decided is what the tag has of a text by which a person decides what may be done. It is shown as it is: nobody may allow what they have not seen.
+const decided = `class="text shown"`
 
 // masked masks the secrets in the texts of a page, and not in its attributes, by which it acts. What is clipped, or drawn from Markdown, is
 // masked before that: the rest of a secret is not recognised.
@@ -95,12 +99,13 @@ func masked(page string) string {
 	if len(secrets.Find(html.UnescapeString(page))) == 0 {
 		return page
 	}
-	return texts().ReplaceAllStringFunc(page, func(text string) string {
-		plain := html.UnescapeString(text[1 : len(text)-1])
-		if safe := secrets.Mask(plain); safe != plain {
-			return ">" + html.EscapeString(safe) + "<"
+	return texts().ReplaceAllStringFunc(page, func(whole string) string {
+		tag, text, _ := strings.Cut(whole, ">")
+		plain := html.UnescapeString(text)
+		if safe := secrets.Mask(plain); safe != plain && !strings.Contains(tag, decided) {
+			return tag + ">" + html.EscapeString(safe)
 		}
-		return text
+		return whole
 	})
 }
 

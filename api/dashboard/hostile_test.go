@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // filled writes text into every field that an agent or its document can fill. It returns the pages by name.
@@ -212,4 +213,6 @@ func TestPagesMaskSecrets(t *testing.T) {
 	if shown == 0 {
 		t.Error("nothing is shown masked")
 	}
+	decides := `<pre class="text shown" tabindex="0">token=q1w2e3r4t5y6u7i8&amp;~/x.sh</pre>` // what would run is part of it
+	wardentest.Equal(t, "what a person decides by", masked(decides), decides)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestEventWords(t *testing.T) {
@@ -41,4 +43,11 @@ func TestEventWords(t *testing.T) {
 	if got := long.Words(); len([]rune(got)) > maxWords+20 || !strings.HasSuffix(got, "… (agent 7)") {
 		t.Errorf("%d runes, …%s", len([]rune(got)), got[len(got)-20:])
 	}
+}
+
+// TestPayloadMasksTexts: the values are masked, and what is an escape in JSON stays whole.
+func TestPayloadMasksTexts(t *testing.T) {
+	t.Parallel()
+	got := string(Payload(map[string]any{"id": 1 << 60, "list": []string{"echo password=003cAbcdef1234; cat <Abcdef1234", "003cAbcdef1234"}}))
+	wardentest.Equal(t, "payload", got, `{"id":1152921504606846976,"list":["echo password=00…[masked: password]; cat \u003cAbcdef1234","003cAbcdef1234"]}`)
 }

@@ -88,8 +88,8 @@ func (r *rule) match(text string, i, n int) (Finding, bool) {
 }
 
 // Mask returns the text with its secrets masked, also where a long one is said again without what gave it away: the first characters of each stay,
-// such as "ghp_Ab…[masked: github-token]". Masking a masked text changes nothing. JSON stays JSON, because no secret has a quote, and none ends
-// in an escape.
+// such as "ghp_Ab…[masked: github-token]". Masking a masked text changes nothing. What is JSON, or another
+// text with escapes, is masked value by value: a secret may be said again within an escape.
 func Mask(text string) string {
 	const long, most = 12, 500
 	for range 4 { // what stood beside a secret may become the beginning of another one

@@ -1,7 +1,6 @@
 package secrets_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -95,9 +94,6 @@ func held(t *testing.T, text string, found []secrets.Finding) {
 	}
 	if again := secrets.Mask(masked); again != masked || len(secrets.Find(masked)) > 0 {
 		t.Errorf("%q is masked again: %q", masked, again)
-	}
-	if b, err := json.Marshal(map[string]string{"a": text, "token": text}); err == nil && !json.Valid([]byte(secrets.Mask(string(b)))) {
-		t.Errorf("no JSON any more: %s", secrets.Mask(string(b)))
 	}
 }
 
