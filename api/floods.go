@@ -34,13 +34,16 @@ type budget struct {
 	rowsOnce, bytesOnce int
 }
 
-// budgets are the budgets of one agent, and of all together that are known as no agent's. An agent at work sends a few hooks a second, of some
-// KiB each, and one message in minutes. An agent's bytes at once are more than those of a document of the largest size.
+// budgets are the budgets of senders. An agent at work sends a few hooks a second, of some KiB each, and one message in minutes. An agent's bytes at
+// once are more than those of a document of the largest size.
 type budgets struct {
-	agent   map[load]budget
-	unknown map[load]budget
-	// connections
-	ofProcess, ofAddress, ofStrangers, ofHooks, ofOthers int
+	agent    map[load]budget
+	stranger budget // of the hooks of one process that is known as no agent's, and of what it starts
+	all      budget // of the hooks of all those together
+
+	// How many connections one agent may have to a socket, or a process that is known as no agent's to that of hooks; how many of one address,
+	// and of all, may be open that have shown neither token nor login; and how many may be open to the socket of hooks, and to the others.
+	ofSender, ofAddress, ofStrangers, ofHooks, ofOthers int
 }
 
 func defaultBudgets() budgets {
@@ -53,13 +56,15 @@ func defaultBudgets() budgets {
 			loadRequests: {0.5, 64 << 10, 30, 2 << 20},
 			loadContext:  {10, 64 << 10, 100, 2 << 20},
 		},
-		unknown:   map[load]budget{loadHooks: {20, 512 << 10, 500, 16 << 20}},
-		ofProcess: 64, ofAddress: 64, ofStrangers: 256, ofOthers: half, ofHooks: half / 2,
+		stranger: budget{20, 512 << 10, 500, 16 << 20},
+		all:      budget{200, 1 << 20, 5000, 32 << 20},
+		ofSender: 64, ofAddress: 64, ofStrangers: 256, ofOthers: half, ofHooks: half / 2,
 	}
 }
 
-// floods keeps one sender from using up what all need: rows and disk of the database, and the descriptors of the daemon. What is over a budget
-// is refused with 429, and a hook's command then keeps its hook in the spool. The operator is told once a minute. Safe for concurrent use.
+// floods keeps one sender from using up what all need: rows and disk of the database, and the descriptors of the daemon. What an agent sends
+// beyond its budget is refused with 429, and a hook's command then keeps its hook in the spool; a hook of a stranger is not taken at all. The
+// operator is told once a minute. Safe for concurrent use.
 type floods struct {
 	budgets budgets
 	server  *Server
@@ -70,10 +75,18 @@ type floods struct {
 	told  map[load]*told
 }
 
-// spender is who has a budget; agent 0: all that are known as no agent's.
+// spender is who has a budget: an agent, or a process that is known as no agent's; neither: all those together.
 type spender struct {
 	load  load
 	agent int64
+	pid   int
+}
+
+func (s spender) String() string {
+	if s.agent != 0 {
+		return fmt.Sprintf("agent %d", s.agent)
+	}
+	return fmt.Sprintf("process %d, which is known as no agent's", s.pid)
 }
 
 type account struct{ rows, bytes *rate.Limiter }
@@ -87,21 +100,19 @@ type told struct {
 // maxSpenders is how many accounts are kept. Those that have all of their budget are dropped beyond.
 const maxSpenders = 1000
 
-var errTooMany = daemon.Errorf(daemon.KindTooMany, codeTooMany, "This agent sends more than it may: wait a minute, and send less")
+var (
+	errTooMany  = daemon.Errorf(daemon.KindTooMany, codeTooMany, "This agent sends more than it may: wait a minute, and send less")
+	errStranger = daemon.Errorf(daemon.KindForbidden, codeTooMany, "More hooks than are taken come from what is known as no agent's")
+)
 
 func newFloods(s *Server) *floods {
 	return &floods{budgets: defaultBudgets(), server: s, spent: map[spender]*account{}, seats: map[net.Conn]*seat{}, told: map[load]*told{}}
 }
 
-// take spends one row, of so many bytes, of an agent's budget, or returns errTooMany.
-func (f *floods) take(what load, agent int64, bytes int) error {
-	limits := f.budgets.agent
-	if agent == 0 {
-		limits = f.budgets.unknown
-	}
-	of, now := limits[what], time.Now()
+// take spends one row, of so many bytes, of a budget, and reports whether there was enough.
+func (f *floods) take(who spender, of budget, bytes int) bool {
+	now := time.Now()
 	f.mu.Lock()
-	who := spender{what, agent}
 	has := f.spent[who]
 	if has == nil {
 		f.forget(now)
@@ -110,14 +121,10 @@ func (f *floods) take(what load, agent int64, bytes int) error {
 	}
 	f.mu.Unlock()
 	if has.rows.AllowN(now, 1) && has.bytes.AllowN(now, bytes) {
-		return nil
+		return true
 	}
-	from := "what is known as no agent's"
-	if agent != 0 {
-		from = fmt.Sprintf("agent %d", agent)
-	}
-	f.refuse(what, from)
-	return errTooMany
+	f.refuse(who.load, who.String())
+	return false
 }
 
 // forget drops accounts if there are too many. The caller holds f.mu.
@@ -165,29 +172,41 @@ func (f *floods) ofAgent(what load, next echo.HandlerFunc) echo.HandlerFunc {
 		if size < 0 {
 			size = maxBody
 		}
-		if err := f.take(what, id, int(min(size, maxBody))); err != nil {
-			return err
+		if !f.take(spender{load: what, agent: id}, f.budgets.agent[what], int(min(size, maxBody))) {
+			return errTooMany
 		}
 		return next(c)
 	}
 }
 
-// ofHook has the sender of a hook pay for it: the agent around it, whatever secret it names.
+// ofHook has the sender of a hook pay for it: the agent around it, whatever secret it names, or the process that has started it.
 func (f *floods) ofHook(ctx context.Context, bytes int) error {
-	var agent int64
+	who := spender{load: loadHooks, pid: noProcess} // over TCP nobody is known
 	if peer := sender(ctx); peer != nil && peer.PID != noProcess {
-		agent = sight.Holder(ctx, f.server.Daemon.Sight, peer.Process)
+		if who.agent = sight.Holder(ctx, f.server.Daemon.Sight, peer.Process); who.agent == 0 {
+			who.pid = peer.PID
+			if line := f.server.Daemon.Processes.Ancestry(peer.Process); len(line) > 1 && line[1] > 1 {
+				who.pid = line[1] // each hook is a process of its own
+			}
+		}
 	}
-	return f.take(loadHooks, agent, bytes)
+	switch {
+	case who.agent != 0 && !f.take(who, f.budgets.agent[loadHooks], bytes):
+		return errTooMany
+	case who.agent == 0 && (!f.take(who, f.budgets.stranger, bytes) || !f.take(spender{load: loadHooks}, f.budgets.all, bytes)):
+		return errStranger
+	}
+	return nil
 }
 
 // seat is one open connection.
 type seat struct {
-	conn    net.Conn
-	hooks   bool   // it is one to the hook socket
-	pid     int    // who has connected over a unix socket
-	address string // who has connected over TCP, and has not shown yet that they may; "": nobody
-	begun   time.Time
+	conn     net.Conn
+	hooks    bool   // it is one to the hook socket
+	agent    int64  // the agent that has connected over a unix socket; 0: it is known as none
+	from     string // the process that has connected over a unix socket, or the address over TCP
+	stranger bool   // over TCP: who has connected has not shown yet that they may
+	begun    time.Time
 }
 
 // seatKey is the key in a connection's context of its seat.
@@ -199,16 +218,15 @@ func (f *floods) limit(server *http.Server, hooks bool) {
 		ctx = withSender(ctx, conn)
 		s := &seat{conn: conn, hooks: hooks, begun: time.Now()}
 		if peer := sender(ctx); peer != nil {
-			s.pid = peer.PID
+			s.from = fmt.Sprintf("process %d", peer.PID)
+			if peer.PID != noProcess {
+				s.agent = sight.Holder(ctx, f.server.Daemon.Sight, peer.Process)
+			}
 		} else if at, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-			s.address = at.IP.String()
+			s.from, s.stranger = "the address "+at.IP.String(), true
 		}
-		over, many := f.seat(s)
-		if many && f.isInside(ctx) {
-			over = s
-		}
-		if over != nil {
-			f.refuse(loadConnections, f.drop(over))
+		if over := f.seat(s); over != nil {
+			f.refuse(loadConnections, over.from)
 			_ = over.conn.Close() // it may have closed by itself
 		}
 		return context.WithValue(ctx, seatKey{}, s)
@@ -222,31 +240,31 @@ func (f *floods) limit(server *http.Server, hooks bool) {
 	}
 }
 
-// seat gives a connection a seat. If there are too many, it returns the one that has to go. Of connections over TCP that have not shown yet that
-// they may it is the oldest, because whoever may shows it at once. Of others it is the new one. many: one process has so many connections to the
-// main socket that it must be no agent.
-func (f *floods) seat(s *seat) (over *seat, many bool) {
+// seat gives a connection a seat. If there are too many, it takes one away and returns it. Of connections over TCP that have not shown yet that
+// they may it is the oldest, because whoever may shows it at once. Of one sender it is the new one. If all seats are taken, it is the newest of
+// whoever has the most.
+func (f *floods) seat(s *seat) (over *seat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seats[s.conn] = s
-	alike, process, address, strangers := 0, 0, 0, 0
+	alike, sameSender, sameAddress, strangers := 0, 0, 0, 0
 	oldest, oldestHere := s, s
 	for _, other := range f.seats {
 		if other.hooks == s.hooks {
 			alike++
 		}
-		if s.pid > 0 && other.pid == s.pid && other.hooks == s.hooks {
-			process++
+		if other.hooks == s.hooks && (s.agent != 0 && other.agent == s.agent || s.agent == 0 && other.from == s.from) {
+			sameSender++
 		}
-		if other.address == "" {
+		if !other.stranger {
 			continue
 		}
 		strangers++
 		if other.begun.Before(oldest.begun) {
 			oldest = other
 		}
-		if other.address == s.address {
-			address++
+		if other.from == s.from {
+			sameAddress++
 			if other.begun.Before(oldestHere.begun) {
 				oldestHere = other
 			}
@@ -256,34 +274,36 @@ func (f *floods) seat(s *seat) (over *seat, many bool) {
 	if s.hooks {
 		most = f.budgets.ofHooks
 	}
-	switch many = process > f.budgets.ofProcess; {
-	case s.address != "" && address > f.budgets.ofAddress:
-		return oldestHere, false
-	case s.address != "" && strangers > f.budgets.ofStrangers:
-		return oldest, false
-	case alike > most, many && s.hooks:
-		return s, false
+	switch {
+	case s.stranger && sameAddress > f.budgets.ofAddress:
+		over = oldestHere
+	case s.stranger && strangers > f.budgets.ofStrangers:
+		over = oldest
+	case (s.agent != 0 || s.hooks) && sameSender > f.budgets.ofSender:
+		over = s
+	case alike > most:
+		over = f.newestOfMost(s.hooks)
+	default:
+		return nil
 	}
-	return nil, many
+	delete(f.seats, over.conn)
+	return over
 }
 
-// drop takes a seat away, and says whose it was.
-func (f *floods) drop(s *seat) (from string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.seats, s.conn)
-	if s.address != "" {
-		return "the address " + s.address + ", without a token or a login"
+// newestOfMost returns the newest connection of whoever has the most. The caller holds f.mu.
+func (f *floods) newestOfMost(hooks bool) (newest *seat) {
+	count := map[string]int{}
+	for _, s := range f.seats {
+		if s.hooks == hooks {
+			count[s.from]++
+		}
 	}
-	return fmt.Sprintf("process %d", s.pid)
-}
-
-// isInside reports whether the sender of a connection runs inside an agent. No other connection is taken meanwhile.
-func (f *floods) isInside(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_, inside := f.server.Daemon.Inside(ctx, sender(ctx).Process)
-	return inside
+	for _, s := range f.seats {
+		if s.hooks == hooks && (newest == nil || count[s.from] > count[newest.from] || s.from == newest.from && s.begun.After(newest.begun)) {
+			newest = s
+		}
+	}
+	return newest
 }
 
 // admitting remembers which connections over TCP have sent what only those may send who have the token or a login.
@@ -291,7 +311,7 @@ func (f *floods) admitting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s, ok := r.Context().Value(seatKey{}).(*seat); ok && !openToAll(r) && !takesLink(r) {
 			f.mu.Lock()
-			s.address = ""
+			s.stranger = false
 			f.mu.Unlock()
 		}
 		next.ServeHTTP(w, r)

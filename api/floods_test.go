@@ -25,7 +25,7 @@ func TestFloodsOfRows(t *testing.T) {
 	h := build(t, func(s *Server) {
 		few := budget{0.001, 1, 3, 1000}
 		s.floods.budgets.agent = map[load]budget{loadHooks: few, loadRequests: few, loadContext: few}
-		s.floods.budgets.unknown = map[load]budget{loadHooks: few}
+		s.floods.budgets.stranger = few
 	})
 	own := value(tmux.FindProcess(os.Getpid()))(t)
 	mine := h.launched("mine", "s-1", func(a *daemon.Agent) { a.Host, a.PID, a.PIDStart = "here", own.PID, own.Start })
@@ -33,7 +33,7 @@ func TestFloodsOfRows(t *testing.T) {
 	taken := func(door door, path, body string) (n int) {
 		for ; n < 10; n++ {
 			got := door.with(hookKeyHeader, fmt.Sprint("k", len(body), door.header.Get(launchHeader), n)).do("POST", path, body)
-			if got.status == http.StatusTooManyRequests {
+			if strings.Contains(string(got.body), "too_many") {
 				return n
 			}
 		}
@@ -57,7 +57,7 @@ func TestFloodsOfRows(t *testing.T) {
 func TestFloodsOfConnections(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) {
-		s.floods.budgets.ofAddress, s.floods.budgets.ofProcess, s.floods.budgets.ofOthers, s.floods.budgets.ofHooks = 4, 4, 12, 100
+		s.floods.budgets.ofAddress, s.floods.budgets.ofSender, s.floods.budgets.ofOthers, s.floods.budgets.ofHooks = 4, 4, 40, 100
 	})
 	open := func(network, address string, n int) (conns []net.Conn) {
 		for range n {
@@ -90,10 +90,10 @@ func TestFloodsOfConnections(t *testing.T) {
 
 	hooks := open("unix", h.hook, 5)
 	closed("the fifth of one process at the hook socket", hooks[4])
-	operator := open("unix", h.main, 6)
-	h.mainDoor().ok("GET", "/healthz", "")
-	h.asAgent()
-	closed("one more of an agent's process", open("unix", h.main, 1)[0])
-	must(t, operator[0].Close())
+	leave := h.asAgent()
+	closed("one more of an agent", open("unix", h.main, 5)[4])
+	leave()
+	closed("one more than all, of whoever has the most", open("unix", h.main, 40)[39])
+	h.tcpDoor().ok("GET", "/healthz", "")
 	asks()
 }

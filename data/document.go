@@ -65,8 +65,7 @@ func ContextPath(document string) string {
 
 // ReadDocument reads the handoff document at path, which must be inside handoffsDir and have at most max bytes. Every
 // error is a [DocumentError]. ReadDocument checks the same file that it reads: it opens the file once, below an open
-// handle of the folder, and looks up no name twice. It follows a link to another file in the folder, but not out of
-// the folder. It never blocks on a fifo.
+// handle of the folder, and looks up no name twice. It takes no link for a document. It never blocks on a fifo.
 func ReadDocument(handoffsDir, path string, max int64) (Document, error) {
 	return readDocument(handoffsDir, path, max, func() {})
 }

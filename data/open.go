@@ -140,7 +140,7 @@ func check(path string, info fs.FileInfo, euid int) error {
 }
 
 func isLink(path string) error {
-	return fmt.Errorf("%s is a symbolic link, which the data directory must be free of: use what it points to", path)
+	return fmt.Errorf("%s is a symbolic link, which the data directory must be free of: move or mount there what it points to", path)
 }
 
 // owner returns the user id of a file's owner, or -1 if the system has no user ids.

@@ -19,14 +19,14 @@ func TestMoveOutsideTheTableIsRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyAPersonLetsSecretsPass: force of an agent, or of the daemon at a full context, lets no document with secrets pass.
-func TestOnlyAPersonLetsSecretsPass(t *testing.T) {
+// TestNoAgentLetsSecretsPass: force of an agent lets no document with secrets pass. At a full context nobody could be asked again.
+func TestNoAgentLetsSecretsPass(t *testing.T) {
 	t.Parallel()
 	d := testFlow(engine.Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
 	for _, policy := range []daemon.SecretsPolicy{daemon.SecretsWarn, daemon.SecretsRefuse} {
 		d.Settings().Handoff.Secrets = policy
 		for _, in := range []HandoffRequest{{Force: true}, {Force: true, ForLimit: true}, {Force: true, Self: true}, {Force: true, Auto: true}, {}} {
-			if got, want := d.forced(&in), in.Force && (policy == daemon.SecretsWarn || !in.Self && !in.Auto); got != want {
+			if got, want := d.forced(&in), in.Force && (policy == daemon.SecretsWarn || !in.Self); got != want {
 				t.Errorf("%s, %+v: forced %t", policy, in, got)
 			}
 		}

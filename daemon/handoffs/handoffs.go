@@ -227,9 +227,10 @@ func (d *Flow) newHandoff(ctx context.Context, where data.Dir, a *daemon.Agent, 
 	}, nil
 }
 
-// forced reports whether a document is taken as it is. Only a person lets secrets pass; a handoff at a limit has no agent to ask again.
+// forced reports whether a document is taken as it is. No agent lets its own secrets pass; at a limit, or when the context is full, there is
+// nobody to ask again, and the document goes on with a warning.
 func (d *Flow) forced(in *HandoffRequest) bool {
-	return in.Force && (!in.Auto && !in.Self || d.Settings().Handoff.Secrets != daemon.SecretsRefuse)
+	return in.Force && (!in.Self || d.Settings().Handoff.Secrets != daemon.SecretsRefuse)
 }
 
 // Handoff returns one handoff.

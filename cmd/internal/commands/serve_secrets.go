@@ -21,7 +21,7 @@ const (
 // machine can read the command line of a process, but only its own user the environment. It returns if there is none.
 func hidePassword(address string) error {
 	u, err := url.Parse(address)
-	secret := strings.Contains(address, "password=")
+	secret := strings.Contains(strings.ReplaceAll(address, " ", ""), "password=")
 	if err == nil && u.User != nil {
 		_, has := u.User.Password()
 		secret = secret || has
@@ -70,6 +70,9 @@ func readEnvFile(path string) error {
 		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		if !ok || name == "" {
 			return fmt.Errorf("%s: each line must be NAME=value", path)
+		}
+		if _, given := os.LookupEnv(name); given && name == urlVariable {
+			continue // hidePassword has set it: a flag wins
 		}
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

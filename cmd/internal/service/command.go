@@ -148,6 +148,11 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 		if err := data.WriteFile(s.path, []byte(s.content), 0o600); err != nil {
 			return fmt.Errorf("service: %w", err)
 		}
+		if s.secrets == "" { // the file before may have named it
+			if err := dropSecrets(s.root); err != nil {
+				return fmt.Errorf("service: %w", err)
+			}
+		}
 		u.Printf("written    %s\n", s.path)
 	} else {
 		u.Printf("unchanged  %s\n", s.path)
@@ -209,8 +214,7 @@ func (r *serviceRun) uninstall(ctx context.Context) error {
 	if err := r.runAll(ctx, commands); err != nil {
 		return fmt.Errorf("nothing was removed, because the daemon may still run: %w; or end the daemon yourself and remove %s", err, s.path)
 	}
-	s.secrets = ""
-	if err := errors.Join(os.Remove(s.path), s.keepSecrets()); err != nil {
+	if err := errors.Join(os.Remove(s.path), dropSecrets(cmp.Or(root, s.root))); err != nil {
 		return fmt.Errorf("service: %w", err)
 	}
 	u.Printf("removed    %s\n", s.path)

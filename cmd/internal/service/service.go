@@ -100,13 +100,10 @@ func (spec *serviceSpec) envText() string {
 	return strings.Join(spec.asked, "\n") + "\n"
 }
 
-// keepSecrets writes or removes the file with the variables that may be secret.
+// keepSecrets writes the file with the variables that may be secret, if there are any.
 func (s *service) keepSecrets() error {
 	path := data.At(s.root).ServiceEnv()
 	if s.secrets == "" {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("service: %w", err)
-		}
 		return nil
 	}
 	if _, err := data.Open(s.root); err != nil {
@@ -114,6 +111,14 @@ func (s *service) keepSecrets() error {
 	}
 	if err := data.WriteFile(path, []byte(s.secrets), 0o600); err != nil {
 		return fmt.Errorf("service: %w", err)
+	}
+	return nil
+}
+
+// dropSecrets removes that file of a data directory.
+func dropSecrets(root string) error {
+	if err := os.Remove(data.At(root).ServiceEnv()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return nil
 }
