@@ -108,13 +108,9 @@ func TestOpenKeepsAndTightens(t *testing.T) {
 	must(t, os.Mkdir(run, 0o755))
 	lock := filepath.Join(run, "lock")
 	must(t, os.WriteFile(lock, []byte("x"), 0o600))
-	if _, err := Open(root); err != nil {
-		t.Fatal(err)
-	}
+	value(Open(root))(t)
 	equal(t, "run has mode", mode(t, run).Perm(), fs.FileMode(0o700))
-	if passable := mode(t, root).Perm()&0o011 == 0o011; passable != (os.Geteuid() == 0) {
-		t.Errorf("root folder has mode %o as user %d", mode(t, root).Perm(), os.Geteuid())
-	}
+	equal(t, "others may pass through the root folder", mode(t, root).Perm()&0o011 == 0o011, os.Geteuid() == 0)
 	wantText(t, lock, "x")
 }
 
@@ -168,14 +164,10 @@ func TestOpenRefuses(t *testing.T) {
 		t.Parallel()
 		info, err := os.Lstat(t.TempDir())
 		must(t, err)
-		if err := check("/d", info, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
-			t.Errorf("error %v does not name the owner", err)
-		}
+		wantErr(t, "the folder of another user", check("/d", info, os.Geteuid()+1), "belongs to user")
 	})
 	t.Run("no name", func(t *testing.T) {
 		t.Parallel()
-		if _, err := Open(""); err == nil || !strings.Contains(err.Error(), "--data") {
-			t.Errorf("error %v does not name --data", err)
-		}
+		failed(Open(""))(t, "no folder", "--data")
 	})
 }

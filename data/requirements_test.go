@@ -110,18 +110,14 @@ func TestParseRequirements(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, want %q", in, err, want)
 		}
-		if len(r.Roles) != 0 {
-			t.Errorf("%q gives an error and %+v", in, r)
-		}
+		equal(t, fmt.Sprintf("%q: roles", in), len(r.Roles), 0)
 	}
 }
 
 func TestReadRequirements(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "requirements.yaml")
-	if r, err := ReadRequirements(path); err != nil || len(r.Of("dev")) != 3 {
-		t.Errorf("without a file: %+v, %v", r, err)
-	}
+	equal(t, "without a file", len(value(ReadRequirements(path))(t).Of("dev")), 3)
 	write(t, path, "roles:\n  dev: [x]\n")
 	if r, err := ReadRequirements(path); err != nil || !slices.Equal(r.Of("dev"), []string{"x"}) || r.Canonical("developer") != "developer" {
 		t.Errorf("own: %+v, %v", r, err)

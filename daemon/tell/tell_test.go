@@ -260,9 +260,7 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 			"5s handoff completed (agent 1), and 2 more")
 		s.settled("told told told told told told told")
 		last := s.marks()[len(s.marks())-1]
-		if got := fmt.Sprintf("%v %v %v", last["merged"], last["event_id"], last["kind"]); got != "[2 3] 7 completed" {
-			t.Errorf("the event that says so: %v", last)
-		}
+		equal(t, "the event that says so", fmt.Sprintf("%v %v %v", last["merged"], last["event_id"], last["kind"]), "[2 3] 7 completed")
 		s.done(1) // the gap is over
 		equal(t, "after the gap", s.shown()[len(s.shown())-1], "12s handoff completed (agent 1)")
 	})

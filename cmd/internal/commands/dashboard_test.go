@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -58,7 +57,5 @@ func TestServePrintsALinkToATerminalOnly(t *testing.T) {
 	}
 	var printed bytes.Buffer
 	printServing(&cli.App{Stdout: &printed}, &serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}}, "/srv/data")
-	if !strings.Contains(printed.String(), "\n  dashboard  run: understudy dashboard\n") {
-		t.Errorf("printed %s", &printed)
-	}
+	holds(t, "printed", printed.String(), "\n  dashboard  run: understudy dashboard\n")
 }

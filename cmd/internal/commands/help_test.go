@@ -119,9 +119,7 @@ func TestWhatIsNotFoundNamesTheNextCommand(t *testing.T) {
 	for _, code := range []daemon.Code{
 		daemon.CodeAgentNotFound, daemon.CodeHandoffNotFound, daemon.CodePermissionNotFound, daemon.CodePipelineNotFound, api.CodePersonaNotFound,
 	} {
-		if got := hint(daemon.Errorf(daemon.KindNotFound, code, "Not found")); !strings.Contains(got, "`understudy ") {
-			t.Errorf("%s: %q names no command", code, got)
-		}
+		holds(t, string(code), hint(daemon.Errorf(daemon.KindNotFound, code, "Not found")), "`understudy ")
 	}
 }
 

@@ -139,9 +139,7 @@ func TestStatusLinePassesThrough(t *testing.T) {
 	if stdout != shown || stderr != "complaint\n" || code != 3 {
 		t.Errorf("%q, %q, exit code %d", stdout, stderr, code)
 	}
-	if got, err := os.ReadFile(r.dir + "/got"); err != nil || string(got) != r.input+"of the agent in "+r.dir+"\n" {
-		t.Errorf("it was given %q, %v", got, err)
-	}
+	wardentest.Equal(t, "it was given", string(wardentest.Value(os.ReadFile(r.dir+"/got"))(t)), r.input+"of the agent in "+r.dir+"\n")
 	r.wantReports(wantReport)
 
 	r.settings("home/.claude/settings.json", "exit 0") // reads nothing

@@ -1,7 +1,7 @@
 package opencode
 
 import (
-	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,11 +37,7 @@ func TestAStrangersListenerGetsNothing(t *testing.T) {
 		}
 	}
 	for _, stranger := range []tmux.Process{{}, {PID: 1 << 30}} {
-		if err := ask(stranger); !errors.Is(err, engine.ErrStranger) {
-			t.Errorf("a listener that is not in process %d: %v", stranger.PID, err)
-		}
+		wantErr(t, fmt.Sprintf("a listener that is not in process %d", stranger.PID), ask(stranger), engine.ErrStranger)
 	}
-	if heard.Load() != 2 {
-		t.Errorf("%d requests were heard", heard.Load())
-	}
+	equal(t, "requests that were heard", heard.Load(), int32(2))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // rest lets time pass in the bubble.
@@ -118,9 +119,7 @@ func TestFollowMakesOneSession(t *testing.T) {
 		stop := s.follow()
 		rest(time.Second)
 		equal(t, "reports", s.told(), []string{"SessionStart"})
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Errorf("Follow ended with %v", err)
-		}
+		wantErr(t, "Follow", stop(), context.Canceled)
 		if titles := s.Titles(); len(titles) != 1 || !strings.HasPrefix(titles[0], "ada (understudy 7-") || strings.Contains(titles[0], "secret") || s.keys[0] != "session "+id {
 			t.Errorf("sessions %q, key %q", titles, s.keys[0])
 		}
@@ -215,9 +214,7 @@ func TestMirrorLeavesOutWhatWasReverted(t *testing.T) {
 			rest(2 * time.Second)
 			b, err := os.ReadFile(s.link.Transcript)
 			must(t, err)
-			if n := strings.Count(string(b), `"role":"assistant"`); n != len(prompts) {
-				t.Errorf("%s: %d answers in\n%s", when, n, b)
-			}
+			equal(t, when+": answers", strings.Count(string(b), `"role":"assistant"`), len(prompts))
 			for _, text := range []string{"first", "second", "third"} {
 				if strings.Contains(string(b), text) != slices.Contains(prompts, text) {
 					t.Errorf("%s: want %q in\n%s", when, prompts, b)
@@ -270,9 +267,7 @@ func TestExitYieldsToWork(t *testing.T) {
 		rest(time.Second)
 		must(t, s.server().Send(t.Context(), "paint it", time.Now()))
 		rest(10 * time.Second)
-		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: idle}); !errors.Is(err, daemon.ErrGivenWork) {
-			t.Errorf("exit after new work: %v", err)
-		}
+		wantErr(t, "exit after new work", s.server().Exit(t.Context(), &runtimes.Rest{Since: idle}), daemon.ErrGivenWork)
 		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: time.Now()}); err != nil {
 			t.Errorf("exit of an agent without new work: %v", err)
 		}
@@ -295,9 +290,7 @@ func TestAskLeavesNothing(t *testing.T) {
 				cancel()
 			}
 		})
-		if _, err := s.server().Ask(ctx, "what?"); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
-		}
+		wardentest.Failed(s.server().Ask(ctx, "what?"))(t, "cancelled", context.Canceled)
 		if titles := s.Titles(); len(titles) != 1 {
 			t.Errorf("sessions %q", titles)
 		}

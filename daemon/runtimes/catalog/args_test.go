@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr = wardentest.Must, wardentest.Equal, wardentest.WantErr
 
 // TestArgsThatTheLaunchDependsOn: an operator cannot override what the launch and the supervision need, however it is written. Every
 // other flag is let through, also one that we do not know.

@@ -43,7 +43,5 @@ func TestReadDialog(t *testing.T) {
 	for name, d := range got {
 		equal(t, name, d, want[name])
 	}
-	if len(got) != len(want) {
-		t.Errorf("%d dialogs, want %d", len(got), len(want))
-	}
+	equal(t, "dialogs", len(got), len(want))
 }

@@ -75,9 +75,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := testSpec()
 		change(&s)
-		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		wardentest.Failed(Runtime.Launch(s))(t, "refused launch", want)
 	}
 }
 
@@ -88,9 +86,7 @@ func TestLaunchLeavesTheSpecAlone(t *testing.T) {
 	s.Options = []string{"--model", "sonnet", "--verbose"}
 	s.Model = "opus"
 	for range 2 {
-		if _, err := Runtime.Launch(s); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(Runtime.Launch(s))(t)
 	}
 	equal(t, "Launch wrote … behind the command", s.Command[:2:2][1], "")
 	if strings.Join(s.Options, " ") != "--model sonnet --verbose" {

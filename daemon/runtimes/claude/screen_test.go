@@ -22,9 +22,7 @@ func TestReadScreen(t *testing.T) {
 	must(t, json.Unmarshal(raw, &wants))
 	files, err := filepath.Glob("../testdata/screens/*.txt")
 	must(t, err)
-	if len(files) != len(wants) {
-		t.Errorf("%d screens, %d expectations", len(files), len(wants))
-	}
+	equal(t, "screens and expectations", len(files), len(wants))
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {
@@ -35,9 +33,7 @@ func TestReadScreen(t *testing.T) {
 			if !ok {
 				t.Fatal("not in want.json")
 			}
-			if got := withoutRow(Runtime.ReadScreen(runtimes.View{Text: string(screen)})); got != want {
-				t.Errorf("got  %+v\nwant %+v\n%s", got, want, screen)
-			}
+			equal(t, fmt.Sprintf("%s\n", screen), withoutRow(Runtime.ReadScreen(runtimes.View{Text: string(screen)})), want)
 		})
 	}
 }

@@ -35,11 +35,7 @@ func TestLaunch(t *testing.T) {
 	if files[dir+"system-prompt.md"] != s.SkillText || files[dir+"inbox/0.json"] != `{"text":"/exit is a word"}` || !strings.Contains(files[dir+"overlay.yml"], "setupVersion") {
 		t.Errorf("files %q", files)
 	}
-	for _, line := range []string{`const HOOK: string = "/usr/bin/understudy \"hook\"";`, `const INBOX: string = "/data/run/launch/7/inbox";`} {
-		if !strings.Contains(files[dir+"extension.ts"], line) {
-			t.Errorf("the extension lacks %s", line)
-		}
-	}
+	wardentest.Holds(t, "the extension", files[dir+"extension.ts"], `const HOOK: string = "/usr/bin/understudy \"hook\"";`, `const INBOX: string = "/data/run/launch/7/inbox";`)
 	if l, err = Runtime.Launch(spec()); err != nil || len(l.Files) != 2 || l.SessionID != "" {
 		t.Errorf("a launch without anything has %d files, session %q, %v", len(l.Files), l.SessionID, err)
 	}
@@ -56,9 +52,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := spec()
 		change(&s)
-		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "agent 7") {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		wardentest.Failed(Runtime.Launch(s))(t, "refused launch", want, "agent 7")
 	}
 }
 
@@ -78,9 +72,7 @@ func TestFork(t *testing.T) {
 	if got := strings.Join(cmd.Argv, " "); got != want || string(cmd.Stdin) != "Write it." || len(cmd.Files) != 2 {
 		t.Errorf("command %s\nstdin %q, %d files", got, cmd.Stdin, len(cmd.Files))
 	}
-	if _, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x"}); err == nil {
-		t.Error("a session without a file was forked")
-	}
+	wardentest.Failed(Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x"}))(t, "a session without a file was forked")
 	fresh, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, Dir: "/l", Prompt: "Write it."})
 	if got := strings.Join(fresh.Argv, " "); err != nil || !strings.HasPrefix(got, "omp --session-dir /l/fork --print --mode json ") {
 		t.Errorf("a new session: %s, %v", got, err)
@@ -165,9 +157,7 @@ func TestReport(t *testing.T) {
 	if other := reported(t, "Another", `{}`); other.Event != "" {
 		t.Errorf("an event that is not ours: %+v", other)
 	}
-	if _, err := Runtime.Report("TurnEnded", []byte(`[]`)); err == nil {
-		t.Error("a body that is not an object was taken")
-	}
+	wardentest.Failed(Runtime.Report("TurnEnded", []byte(`[]`)))(t, "a body that is not an object was taken")
 }
 
 func TestReportTrouble(t *testing.T) {

@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,9 +19,7 @@ func TestMirrorShowsTodos(t *testing.T) {
 		must(t, err)
 		changes = append(changes, e.Todos...)
 	}
-	if got := runtimes.OpenTodos(changes); !slices.Equal(got, []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}}) {
-		t.Errorf("todos %q of %+v", got, changes)
-	}
+	equal(t, "todos", runtimes.OpenTodos(changes), []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}})
 	if Runtime.Can.Todos == "" {
 		t.Error("the table says that OpenCode shows no todos")
 	}
