@@ -67,16 +67,14 @@ func TestPaths(t *testing.T) {
 
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
-	info, err := os.Lstat(path)
-	must(t, err)
+	info := value(os.Lstat(path))(t)
 	return info.Mode()
 }
 
 // open makes a data directory in a folder of its own.
 func open(t *testing.T) Dir {
 	t.Helper()
-	d, err := Open(filepath.Join(t.TempDir(), "data"))
-	must(t, err)
+	d := value(Open(filepath.Join(t.TempDir(), "data")))(t)
 	return d
 }
 
@@ -85,8 +83,7 @@ func TestOpenMakesLayout(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "a", "b")
 	root := filepath.Join(base, "data")
 	for range 2 { // the second time the layout exists already
-		d, err := Open(root + "/./")
-		must(t, err)
+		d := value(Open(root + "/./"))(t)
 		equal(t, "root is", d.Root(), root)
 	}
 	self, parents := fs.FileMode(0o700), fs.FileMode(0o700)
@@ -162,8 +159,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	t.Run("other owner", func(t *testing.T) {
 		t.Parallel()
-		info, err := os.Lstat(t.TempDir())
-		must(t, err)
+		info := value(os.Lstat(t.TempDir()))(t)
 		wantErr(t, "the folder of another user", check("/d", info, os.Geteuid()+1), "belongs to user")
 	})
 	t.Run("no name", func(t *testing.T) {

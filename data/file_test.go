@@ -11,8 +11,7 @@ import (
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	must(t, err)
+	entries := value(os.ReadDir(dir))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -104,10 +103,8 @@ func TestWriteSole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.context.md")
-	left, err := writeTemp(path, []byte("half"), 0o600)
-	must(t, err)
-	other, err := writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600)
-	must(t, err)
+	left := value(writeTemp(path, []byte("half"), 0o600))(t)
+	other := value(writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600))(t)
 	must(t, WriteSole(path, []byte("whole"), 0o600))
 	wantText(t, path, "whole")
 	failed(os.Lstat(left))(t, "what was left is still there", fs.ErrNotExist)

@@ -14,8 +14,7 @@ import (
 // shippedOnes returns the requirements that we ship.
 func shippedOnes(t *testing.T) Requirements {
 	t.Helper()
-	r, err := ParseRequirements(shippedRequirements)
-	must(t, err)
+	r := value(ParseRequirements(shippedRequirements))(t)
 	return r
 }
 
@@ -181,8 +180,7 @@ func TestHeadingTitle(t *testing.T) {
 // that a handoff within the persona does not lack what nobody has asked for.
 func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
 	t.Parallel()
-	req, err := ParseRequirements(shippedRequirements)
-	must(t, err)
+	req := value(ParseRequirements(shippedRequirements))(t)
 	folders, err := shipped.ReadDir("personas")
 	if err != nil || len(folders) < 8 {
 		t.Fatalf("%d personas, %v", len(folders), err)
@@ -191,8 +189,7 @@ func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
 	for _, f := range folders {
 		parts := strings.Split(f.Name(), "-")
 		role := strings.Join(parts[:len(parts)-2], "-")
-		skill, err := shipped.ReadFile("personas/" + f.Name() + "/skill.md")
-		must(t, err)
+		skill := value(shipped.ReadFile("personas/" + f.Name() + "/skill.md"))(t)
 		for _, name := range req.Of(role) {
 			if taught++; !strings.Contains(string(skill), "*"+HeadingTitle(name)+"*") {
 				t.Errorf("%s: the skill does not name %q", f.Name(), HeadingTitle(name))

@@ -25,8 +25,7 @@ func without(list []string, gone ...string) []string {
 
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
-	added, err := d.Seed()
-	must(t, err)
+	added := value(d.Seed())(t)
 	return added
 }
 
@@ -43,8 +42,7 @@ func TestSeed(t *testing.T) {
 		} {
 			equal(t, slug+"/"+name+" has mode", mode(t, filepath.Join(d.Persona(slug), name)), want)
 		}
-		b, err := os.ReadFile(filepath.Join(d.Persona(slug), "skill.md"))
-		must(t, err)
+		b := value(os.ReadFile(filepath.Join(d.Persona(slug), "skill.md")))(t)
 		if lines := strings.Count(string(b), "\n"); lines < 40 || lines > 80 {
 			t.Errorf("skill of %s has %d lines", slug, lines)
 		}
@@ -120,8 +118,7 @@ func TestSeedTemplates(t *testing.T) {
 	seeded(t, d)
 	wantNames(t, d.Pipelines(), ".shipped", "issue_only.yaml")
 	must(t, os.RemoveAll(d.Pipelines()))
-	d, err := Open(d.Root())
-	must(t, err)
+	d = value(Open(d.Root()))(t)
 	seeded(t, d)
 	wantNames(t, d.Pipelines(), want...)
 }

@@ -35,8 +35,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 		if spec.User, err = d.UserHome(rt.OwnHome, nil); err != nil {
 			t.Fatal(err)
 		}
-		l, err := rt.Launch(spec)
-		must(t, err)
+		l := value(rt.Launch(spec))(t)
 		must(t, WriteLinks(l.Links))
 		must(t, sight.WriteFiles(l.Files))
 		if want := "GEMINI_CLI_TRUSTED_FOLDERS_PATH=" + filepath.Join(user, ".gemini", "trustedFolders.json"); !slices.Contains(l.Env, want) {
@@ -52,8 +51,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	real, err := filepath.EvalSymlinks(user)
-	must(t, err)
+	real := value(filepath.EvalSymlinks(user))(t)
 	equal(t, "the transcript is in", d.Lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"))
 	equal(t, "another transcript is in", d.Lasting("/elsewhere/s.jsonl"), "/elsewhere/s.jsonl")
 	must(t, d.removeLaunchFiles(&daemon.Agent{ID: 7}))

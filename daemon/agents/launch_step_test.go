@@ -13,8 +13,7 @@ func TestStepIsToldItsPlaceInThePipeline(t *testing.T) {
 	t.Parallel()
 	p := &daemon.Pipeline{ID: 7, Title: "The roof", Steps: []daemon.Step{{Number: 1}, {OrderIndex: 1, Number: 2, Description: " mends it "}}}
 	for i, want := range []string{`step 1 of 2 of the pipeline run 7, "The roof".` + "\n", `step 2 of 2 of the pipeline run 7, "The roof". Your part: mends it` + "\n"} {
-		text, err := placeInPipeline(p, &p.Steps[i], []string{"Coverage Config"})
-		must(t, err)
+		text := value(placeInPipeline(p, &p.Steps[i], []string{"Coverage Config"}))(t)
 		holds(t, fmt.Sprintf("step %d is told", i+1), text, want)
 		last := strings.Contains(text, "It is the result of the run")
 		equal(t, fmt.Sprintf("step %d is told that it is the last", i+1), last, i == 1)

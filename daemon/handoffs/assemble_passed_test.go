@@ -22,8 +22,7 @@ import (
 // mustAssemble assembles a context that must not fail.
 func mustAssemble(t *testing.T, r *handoffRun, document string) assembled {
 	t.Helper()
-	got, err := r.assemble(data.Document{Bytes: []byte(document)})
-	must(t, err)
+	got := value(r.assemble(data.Document{Bytes: []byte(document)}))(t)
 	return got
 }
 

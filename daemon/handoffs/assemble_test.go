@@ -69,8 +69,7 @@ func TestConversationOfLine(t *testing.T) {
 	}}
 	r := assembler(t, store, transcripttest.File(t, transcripttest.User("f")))
 	r.settings.MaxMessages = 4
-	got, err := r.assemble(goodDocument)
-	must(t, err)
+	got := value(r.assemble(goodDocument))(t)
 	text := string(got.Context)
 	at := -1
 	for _, part := range []string{"> c\n", "> d\n", "> e\n", "> f\n"} {
@@ -249,8 +248,7 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 	}
 	r := assembler(t, lineStore{read: reads(current, first, second), line: []daemon.Record{{Agent: "con", Messages: []data.Message{{Role: "user", Text: "of the predecessor"}}}}}, current)
 	r.settings.MaxMessages = 4
-	got, err := r.assemble(goodDocument)
-	must(t, err)
+	got := value(r.assemble(goodDocument))(t)
 	text := string(got.Context)
 	at := -1
 	for _, part := range []string{"`old.go`", "## " + data.EarlierSessions, "> an old answer", "> and another", "> a later answer", "## Conversation before", "> after it"} {

@@ -398,8 +398,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	secret := "glpat-" + "x7Kq2LmZ9xTb4WcV1nYs"
 	tellers(t, func(s *telling) {
 		about := map[string]any{"message": "It printed \"" + secret + "\"."}
-		raw, err := json.Marshal(about)
-		wardentest.Must(t, err)
+		raw := wardentest.Value(json.Marshal(about))(t)
 		for i, payload := range []json.RawMessage{raw, event.Payload(about)} {
 			s.add(event.Event{Type: "agent_failed", Alert: true, Payload: payload})
 			if said := fmt.Sprint(s.marks()[i]["message"]); said != `It printed "glpat-x7…[masked: gitlab-token]".` || i == 1 && strings.Contains(string(payload), secret) {

@@ -26,8 +26,7 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 		t.Fatalf("%d scripts: %v", len(entries), err)
 	}
 	for _, e := range entries {
-		want, err := fs.ReadFile(hooks.Scripts, "scripts/"+e.Name())
-		must(t, err)
+		want := value(fs.ReadFile(hooks.Scripts, "scripts/"+e.Name()))(t)
 		path := filepath.Join(dir, e.Name())
 		got, err := os.ReadFile(path)
 		fi, _ := os.Stat(path)

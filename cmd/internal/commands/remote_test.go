@@ -29,8 +29,7 @@ func TestRemoteFitsTheDaemon(t *testing.T) {
 // TestCodeIsDrawnDotByDot: what is printed has the dots of the code, and fits a terminal of 80x24.
 func TestCodeIsDrawnDotByDot(t *testing.T) {
 	t.Parallel()
-	code, err := qr.Encode("https://desk.tail12345.ts.net/login?key=ABCDEFGHIJKLMNOPQRSTUVWXYZ", qr.L)
-	must(t, err)
+	code := value(qr.Encode("https://desk.tail12345.ts.net/login?key=ABCDEFGHIJKLMNOPQRSTUVWXYZ", qr.L))(t)
 	lines := strings.Split(strings.TrimSuffix(codeText(code, false), "\n"), "\n")
 	if len(lines) > 22 || len([]rune(lines[0])) > 80 {
 		t.Errorf("%d lines of %d columns", len(lines), len([]rune(lines[0])))

@@ -15,10 +15,8 @@ import (
 
 // TestAStrangersListenerGetsNothing: somebody has read the port in the list of processes, and listens there first.
 func TestAStrangersListenerGetsNothing(t *testing.T) {
-	own, err := tmux.FindProcess(os.Getpid())
-	must(t, err)
-	parent, err := tmux.FindProcess(os.Getppid())
-	must(t, err)
+	own := value(tmux.FindProcess(os.Getpid()))(t)
+	parent := value(tmux.FindProcess(os.Getppid()))(t)
 	var heard atomic.Int32
 	l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		heard.Add(1)

@@ -107,8 +107,7 @@ func (s *stage) told() []string {
 // sessionID is the id of the only session.
 func (s *stage) sessionID(t *testing.T) string {
 	t.Helper()
-	id, err := s.server().theSession(t.Context())
-	must(t, err)
+	id := value(s.server().theSession(t.Context()))(t)
 	return id
 }
 
@@ -193,8 +192,7 @@ func TestFollowKeepsTheConversation(t *testing.T) {
 		s.Type(id, "the last word")
 		rest(time.Second)
 		_ = stop()
-		b, err := os.ReadFile(s.link.Transcript)
-		must(t, err)
+		b := value(os.ReadFile(s.link.Transcript))(t)
 		if n := strings.Count(string(b), `"role":"user"`); n != recent+1 || !strings.Contains(string(b), "the last word") || strings.Count(string(b), "\n") != 2*n {
 			t.Errorf("%d prompts in\n%s", n, b)
 		}
@@ -212,8 +210,7 @@ func TestMirrorLeavesOutWhatWasReverted(t *testing.T) {
 		want := func(when string, prompts ...string) {
 			t.Helper()
 			rest(2 * time.Second)
-			b, err := os.ReadFile(s.link.Transcript)
-			must(t, err)
+			b := value(os.ReadFile(s.link.Transcript))(t)
 			equal(t, when+": answers", strings.Count(string(b), `"role":"assistant"`), len(prompts))
 			for _, text := range []string{"first", "second", "third"} {
 				if strings.Contains(string(b), text) != slices.Contains(prompts, text) {

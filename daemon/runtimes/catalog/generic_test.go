@@ -13,8 +13,7 @@ import (
 
 func TestGeneric(t *testing.T) {
 	t.Parallel()
-	rt, err := NewGeneric("aider", Generic{Command: []string{"aider"}, Ready: `^(code|ask)?> `, Exit: "/exit", Quiet: 3 * time.Second})
-	must(t, err)
+	rt := value(NewGeneric("aider", Generic{Command: []string{"aider"}, Ready: `^(code|ask)?> `, Exit: "/exit", Quiet: 3 * time.Second}))(t)
 	if l, err := rt.Launch(runtimes.Spec{AgentID: 1, Command: []string{"aider", "--yes"}, Dir: "/d"}); err != nil || !slices.Equal(l.Argv, []string{"aider", "--yes"}) || l.SessionID != "" {
 		t.Errorf("launch: %+v, %v", l, err)
 	}

@@ -11,6 +11,8 @@ import (
 
 var must, equal = wardentest.Must, wardentest.Equal
 
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
 const (
 	testSession = "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a"
 	testDir     = "/data/run/launch/7"
@@ -48,8 +50,7 @@ func TestLaunch(t *testing.T) {
 			t.Parallel()
 			s := testSpec()
 			tt.change(&s)
-			l, err := Runtime.Launch(s)
-			must(t, err)
+			l := value(Runtime.Launch(s))(t)
 			equal(t, "argv", strings.Join(l.Argv, " "), tt.want)
 			equal(t, "session", l.SessionID, testSession)
 			for _, f := range l.Files {
@@ -129,8 +130,7 @@ func TestInheritOptionsIsStable(t *testing.T) {
 	s.Options = InheritOptions([]string{"claude", "--add-dir", "/a", "/b", "--model", "opus", "--prompt-suggestions", "--tools", "", "hello"})
 	s.Prompt = "go --on"
 	for generation := range 3 {
-		l, err := Runtime.Launch(s)
-		must(t, err)
+		l := value(Runtime.Launch(s))(t)
 		next := InheritOptions(l.Argv)
 		if !slices.Equal(next, s.Options) {
 			t.Fatalf("generation %d: %q, before %q", generation, next, s.Options)

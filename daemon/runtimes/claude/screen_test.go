@@ -16,8 +16,7 @@ import (
 // captures them anew and compares the live CLI with the same want.json.
 func TestReadScreen(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../testdata/screens/want.json")
-	must(t, err)
+	raw := value(os.ReadFile("../testdata/screens/want.json"))(t)
 	wants := map[string]runtimes.Screen{}
 	must(t, json.Unmarshal(raw, &wants))
 	files, err := filepath.Glob("../testdata/screens/*.txt")
@@ -27,8 +26,7 @@ func TestReadScreen(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			screen, err := os.ReadFile(file)
-			must(t, err)
+			screen := value(os.ReadFile(file))(t)
 			want, ok := wants[name]
 			if !ok {
 				t.Fatal("not in want.json")

@@ -95,8 +95,7 @@ func TestResumedGetsItsSkill(t *testing.T) {
 	s := runtimes.Spec{AgentID: 7, Command: []string{"gemini"}, Dir: "/d/launch/7", Resume: session, SkillText: "# Con", User: runtimes.UserHome{Path: "/u", Settings: []byte(`{"tools":{"allowed":["run_shell_command"]}}`)}}
 	for mode, allowed := range map[string]bool{"": true, "ask": false, "edits": false, "plan": false, "auto": true, "default": false, "auto_edit": false, "yolo": true} {
 		s.Mode = mode
-		l, err := Runtime.Launch(s)
-		wardentest.Must(t, err)
+		l := wardentest.Value(Runtime.Launch(s))(t)
 		var settings struct {
 			Hooks map[string][]struct {
 				Hooks []struct{ Command string }

@@ -65,8 +65,7 @@ func TestCheckVersion(t *testing.T) {
 }
 
 func TestFork(t *testing.T) {
-	cmd, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x", Transcript: "/s/a.jsonl", Dir: "/l", Skill: "/l/system-prompt.md", Prompt: "Write it."})
-	wardentest.Must(t, err)
+	cmd := wardentest.Value(Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x", Transcript: "/s/a.jsonl", Dir: "/l", Skill: "/l/system-prompt.md", Prompt: "Write it."}))(t)
 	want := "omp --fork /s/a.jsonl --session-dir /l/fork --print --mode json --no-title --config /l/oneshot.yml --no-extensions" +
 		" --extension /l/oneshot.ts --append-system-prompt /l/system-prompt.md"
 	if got := strings.Join(cmd.Argv, " "); got != want || string(cmd.Stdin) != "Write it." || len(cmd.Files) != 2 {
@@ -99,8 +98,7 @@ func TestReadAnswer(t *testing.T) {
 // reported returns a report as the daemon reads it.
 func reported(t *testing.T, event, body string) hooks.Payload {
 	t.Helper()
-	r, err := Runtime.Report(event, []byte(body))
-	wardentest.Must(t, err)
+	r := wardentest.Value(Runtime.Report(event, []byte(body)))(t)
 	if r.Event == "" {
 		return hooks.Payload{}
 	}
@@ -207,8 +205,7 @@ func TestReadLine(t *testing.T) {
 	}
 	var entries []runtimes.Entry
 	for line := range strings.Lines(string(jsonl)) {
-		e, err := Runtime.ParseEntry([]byte(line))
-		wardentest.Must(t, err)
+		e := wardentest.Value(Runtime.ParseEntry([]byte(line)))(t)
 		if e.Role != "" {
 			entries = append(entries, e)
 		}

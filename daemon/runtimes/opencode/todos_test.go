@@ -15,8 +15,7 @@ func TestMirrorShowsTodos(t *testing.T) {
 	m := Message{Info: Info{Role: "assistant", ID: "m1"}, Parts: []Part{part}}
 	var changes []runtimes.TodoChange
 	for line := range strings.Lines(string(m.Lines("s", true, false))) {
-		e, err := Runtime.ParseEntry([]byte(line))
-		must(t, err)
+		e := value(Runtime.ParseEntry([]byte(line)))(t)
 		changes = append(changes, e.Todos...)
 	}
 	equal(t, "todos", runtimes.OpenTodos(changes), []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}})
