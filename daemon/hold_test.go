@@ -3,6 +3,8 @@ package daemon
 import (
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // lastNotes are notes as the daemon of the last release writes them and reads them, each with its hold.
@@ -131,9 +133,7 @@ func TestEvidenceOfTheLastRelease(t *testing.T) {
 			t.Errorf("%s: written as %q", want, dl.Evidence)
 		}
 	}
-	if len(lastEvidence) != len(evidenceWords) {
-		t.Errorf("%d codes of %d are read", len(lastEvidence), len(evidenceWords))
-	}
+	wardentest.Equal(t, "codes that are read", len(lastEvidence), len(evidenceWords))
 	dl := Delivery{Evidence: "UserPromptSubmit, hook 7", EvidenceCode: EvidenceEnded}
 	if dl.ReadOld(); dl.EvidenceCode != "" {
 		t.Errorf("evidence without a code is read as %q", dl.EvidenceCode)
@@ -174,7 +174,5 @@ func TestHoldKinds(t *testing.T) {
 		}
 		seen[row.Kind] = true
 	}
-	if unknown := (&Hold{Kind: "of a newer daemon", HoldDetail: HoldDetail{Says: "x"}}).Words(); unknown != "x" {
-		t.Errorf("a kind that is not known says %q", unknown)
-	}
+	wardentest.Equal(t, "a kind that is not known says", (&Hold{Kind: "of a newer daemon", HoldDetail: HoldDetail{Says: "x"}}).Words(), "x")
 }

@@ -67,16 +67,14 @@ func TestPaths(t *testing.T) {
 
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
-	info, err := os.Lstat(path)
-	must(t, err)
+	info := value(os.Lstat(path))(t)
 	return info.Mode()
 }
 
 // open makes a data directory in a folder of its own.
 func open(t *testing.T) Dir {
 	t.Helper()
-	d, err := Open(filepath.Join(t.TempDir(), "data"))
-	must(t, err)
+	d := value(Open(filepath.Join(t.TempDir(), "data")))(t)
 	return d
 }
 
@@ -85,8 +83,7 @@ func TestOpenMakesLayout(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "a", "b")
 	root := filepath.Join(base, "data")
 	for range 2 { // the second time the layout exists already
-		d, err := Open(root + "/./")
-		must(t, err)
+		d := value(Open(root + "/./"))(t)
 		equal(t, "root is", d.Root(), root)
 	}
 	self, parents := fs.FileMode(0o700), fs.FileMode(0o700)
@@ -108,13 +105,9 @@ func TestOpenKeepsAndTightens(t *testing.T) {
 	must(t, os.Mkdir(run, 0o755))
 	lock := filepath.Join(run, "lock")
 	must(t, os.WriteFile(lock, []byte("x"), 0o600))
-	if _, err := Open(root); err != nil {
-		t.Fatal(err)
-	}
+	value(Open(root))(t)
 	equal(t, "run has mode", mode(t, run).Perm(), fs.FileMode(0o700))
-	if passable := mode(t, root).Perm()&0o011 == 0o011; passable != (os.Geteuid() == 0) {
-		t.Errorf("root folder has mode %o as user %d", mode(t, root).Perm(), os.Geteuid())
-	}
+	equal(t, "others may pass through the root folder", mode(t, root).Perm()&0o011 == 0o011, os.Geteuid() == 0)
 	wantText(t, lock, "x")
 }
 
@@ -166,16 +159,11 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	t.Run("other owner", func(t *testing.T) {
 		t.Parallel()
-		info, err := os.Lstat(t.TempDir())
-		must(t, err)
-		if err := check("/d", info, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
-			t.Errorf("error %v does not name the owner", err)
-		}
+		info := value(os.Lstat(t.TempDir()))(t)
+		wantErr(t, "the folder of another user", check("/d", info, os.Geteuid()+1), "belongs to user")
 	})
 	t.Run("no name", func(t *testing.T) {
 		t.Parallel()
-		if _, err := Open(""); err == nil || !strings.Contains(err.Error(), "--data") {
-			t.Errorf("error %v does not name --data", err)
-		}
+		failed(Open(""))(t, "no folder", "--data")
 	})
 }

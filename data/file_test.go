@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +11,7 @@ import (
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	must(t, err)
+	entries := value(os.ReadDir(dir))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -28,9 +26,7 @@ func wantNames(t *testing.T, dir string, want ...string) {
 
 func wantText(t *testing.T, path, want string) {
 	t.Helper()
-	if b, err := os.ReadFile(path); err != nil || string(b) != want {
-		t.Errorf("%s holds %q, %v; want %q", path, b, err, want)
-	}
+	equal(t, path+" holds", string(value(os.ReadFile(path))(t)), want)
 }
 
 func TestWriteFile(t *testing.T) {
@@ -62,14 +58,10 @@ func TestWriteFileReplacesLink(t *testing.T) {
 func TestWriteFileFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing folder: %v", err)
-	}
+	wantErr(t, "missing folder", WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600), fs.ErrNotExist)
 	taken := filepath.Join(dir, "taken")
 	must(t, os.MkdirAll(filepath.Join(taken, "x"), 0o700))
-	if err := WriteFile(taken, nil, 0o600); err == nil {
-		t.Error("a folder was replaced")
-	}
+	wantErr(t, "a folder was replaced", WriteFile(taken, nil, 0o600))
 	wantNames(t, dir, "taken")
 }
 
@@ -111,15 +103,11 @@ func TestWriteSole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.context.md")
-	left, err := writeTemp(path, []byte("half"), 0o600)
-	must(t, err)
-	other, err := writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600)
-	must(t, err)
+	left := value(writeTemp(path, []byte("half"), 0o600))(t)
+	other := value(writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600))(t)
 	must(t, WriteSole(path, []byte("whole"), 0o600))
 	wantText(t, path, "whole")
-	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what was left is still there: %v", err)
-	}
+	failed(os.Lstat(left))(t, "what was left is still there", fs.ErrNotExist)
 	if _, err := os.Lstat(other); err != nil {
 		t.Errorf("another file's is gone: %v", err)
 	}

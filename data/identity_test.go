@@ -62,9 +62,7 @@ func TestHostIDIsKeptAsWritten(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	must(t, os.WriteFile(d.HostIDFile(), []byte("my-host\n"), 0o600))
-	if id, err := d.HostID(); err != nil || id != "my-host" {
-		t.Errorf("got %q, %v", id, err)
-	}
+	equal(t, "host id", value(d.HostID())(t), "my-host")
 }
 
 func TestIdentityRefuses(t *testing.T) {

@@ -9,4 +9,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr = wardentest.Must, wardentest.Equal, wardentest.WantErr
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

@@ -14,8 +14,7 @@ import (
 // shippedOnes returns the requirements that we ship.
 func shippedOnes(t *testing.T) Requirements {
 	t.Helper()
-	r, err := ParseRequirements(shippedRequirements)
-	must(t, err)
+	r := value(ParseRequirements(shippedRequirements))(t)
 	return r
 }
 
@@ -110,18 +109,14 @@ func TestParseRequirements(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, want %q", in, err, want)
 		}
-		if len(r.Roles) != 0 {
-			t.Errorf("%q gives an error and %+v", in, r)
-		}
+		equal(t, fmt.Sprintf("%q: roles", in), len(r.Roles), 0)
 	}
 }
 
 func TestReadRequirements(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "requirements.yaml")
-	if r, err := ReadRequirements(path); err != nil || len(r.Of("dev")) != 3 {
-		t.Errorf("without a file: %+v, %v", r, err)
-	}
+	equal(t, "without a file", len(value(ReadRequirements(path))(t).Of("dev")), 3)
 	write(t, path, "roles:\n  dev: [x]\n")
 	if r, err := ReadRequirements(path); err != nil || !slices.Equal(r.Of("dev"), []string{"x"}) || r.Canonical("developer") != "developer" {
 		t.Errorf("own: %+v, %v", r, err)
@@ -185,8 +180,7 @@ func TestHeadingTitle(t *testing.T) {
 // that a handoff within the persona does not lack what nobody has asked for.
 func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
 	t.Parallel()
-	req, err := ParseRequirements(shippedRequirements)
-	must(t, err)
+	req := value(ParseRequirements(shippedRequirements))(t)
 	folders, err := shipped.ReadDir("personas")
 	if err != nil || len(folders) < 8 {
 		t.Fatalf("%d personas, %v", len(folders), err)
@@ -195,8 +189,7 @@ func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
 	for _, f := range folders {
 		parts := strings.Split(f.Name(), "-")
 		role := strings.Join(parts[:len(parts)-2], "-")
-		skill, err := shipped.ReadFile("personas/" + f.Name() + "/skill.md")
-		must(t, err)
+		skill := value(shipped.ReadFile("personas/" + f.Name() + "/skill.md"))(t)
 		for _, name := range req.Of(role) {
 			if taught++; !strings.Contains(string(skill), "*"+HeadingTitle(name)+"*") {
 				t.Errorf("%s: the skill does not name %q", f.Name(), HeadingTitle(name))

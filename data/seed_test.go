@@ -25,8 +25,7 @@ func without(list []string, gone ...string) []string {
 
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
-	added, err := d.Seed()
-	must(t, err)
+	added := value(d.Seed())(t)
 	return added
 }
 
@@ -43,8 +42,7 @@ func TestSeed(t *testing.T) {
 		} {
 			equal(t, slug+"/"+name+" has mode", mode(t, filepath.Join(d.Persona(slug), name)), want)
 		}
-		b, err := os.ReadFile(filepath.Join(d.Persona(slug), "skill.md"))
-		must(t, err)
+		b := value(os.ReadFile(filepath.Join(d.Persona(slug), "skill.md")))(t)
 		if lines := strings.Count(string(b), "\n"); lines < 40 || lines > 80 {
 			t.Errorf("skill of %s has %d lines", slug, lines)
 		}
@@ -85,9 +83,7 @@ func TestSeedLeavesLinksAlone(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "elsewhere")
 	must(t, errors.Join(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())))
 	equal(t, "added", seeded(t, d), without(shippedSlugs, "developer-con-1"))
-	if _, err := os.Lstat(target); err == nil {
-		t.Error("something was made where the link leads")
-	}
+	failed(os.Lstat(target))(t, "something was made where the link leads")
 }
 
 func TestSeedTemplates(t *testing.T) {
@@ -122,8 +118,7 @@ func TestSeedTemplates(t *testing.T) {
 	seeded(t, d)
 	wantNames(t, d.Pipelines(), ".shipped", "issue_only.yaml")
 	must(t, os.RemoveAll(d.Pipelines()))
-	d, err := Open(d.Root())
-	must(t, err)
+	d = value(Open(d.Root()))(t)
 	seeded(t, d)
 	wantNames(t, d.Pipelines(), want...)
 }
@@ -139,16 +134,10 @@ func TestSeedLeavesTemplatesAlone(t *testing.T) {
 	seeded(t, d)
 	wantNames(t, d.Pipelines(), ".shipped", "full_feature.yaml", "issue_only.yaml", "quick_fix.yml")
 	wantText(t, at("full_feature.yaml"), "")
-	if _, err := os.Lstat(target); err == nil {
-		t.Error("something was made where the link leads")
-	}
+	failed(os.Lstat(target))(t, "something was made where the link leads")
 
 	// If the list cannot be read, Seed must not add deleted templates again.
 	must(t, errors.Join(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))))
-	if _, err := d.Seed(); err == nil || !strings.Contains(err.Error(), "pipelines/.shipped is a symbolic link: remove it") {
-		t.Errorf("seed gives %v", err)
-	}
-	if _, err := os.Lstat(at("issue_only.yaml")); err == nil {
-		t.Error("a deleted template came back")
-	}
+	failed(d.Seed())(t, "seed", "pipelines/.shipped is a symbolic link: remove it")
+	failed(os.Lstat(at("issue_only.yaml")))(t, "a deleted template came back")
 }

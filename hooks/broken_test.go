@@ -2,7 +2,7 @@ package hooks
 
 import (
 	"bytes"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -40,9 +40,7 @@ func TestByteOrderMarkStays(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, in.After, err)
 			continue
 		}
-		if r, err := Status(in.After); err != nil || !slices.Equal(r.Events, o.Events) {
-			t.Errorf("%q: %v, %v", text, r, err)
-		}
+		equal(t, fmt.Sprintf("%q", text), value(Status(in.After))(t).Events, o.Events)
 		if again, err := PlanInstall(in.After, o); err != nil || again.Changed {
 			t.Errorf("%q: a second install changes %t, %v", text, again.Changed, err)
 		}

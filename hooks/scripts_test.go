@@ -44,9 +44,7 @@ func TestScripts(t *testing.T) {
 		}
 		shipped = append(shipped, event)
 		path := filepath.Join("scripts", e.Name())
-		if info, err := os.Stat(path); err != nil || info.Mode()&0o111 != 0o111 {
-			t.Errorf("%s cannot be run: %v, %v", path, info.Mode(), err)
-		}
+		equal(t, path, value(os.Stat(path))(t).Mode()&0o111, os.FileMode(0o111))
 		want := "hook " + event + "\n{}"
 		for name, c := range map[string]struct {
 			env  []string

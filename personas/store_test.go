@@ -160,9 +160,7 @@ func TestGetNotFound(t *testing.T) {
 	put(t, filepath.Join(filepath.Dir(root), "secret-x-1", "skill.md"), plain)
 	s := openStore(t, root)
 	for _, slug := range []string{"developer-con-2", "", ".", "..", "../secret-x-1", slug + "/", slug + "/../" + slug, "/etc", ".archive", "x\x00-y-1"} {
-		if p, err := s.Get(slug); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%q gives %+v, %v", slug, p, err)
-		}
+		failed(s.Get(slug))(t, fmt.Sprintf("%q", slug), ErrNotFound)
 		wantErr(t, fmt.Sprintf("archive of %q", slug), s.Archive(t.Context(), slug), ErrNotFound)
 	}
 }

@@ -135,9 +135,7 @@ func TestServerInAnotherNamespace(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() }) // and all that it contains
-	if b, err := io.ReadAll(io.LimitReader(stdout, 3)); err != nil || strings.TrimSpace(string(b)) != "up" {
-		t.Fatalf("contained tmux server: %q, %v", b, err)
-	}
+	equal(t, "contained tmux server", strings.TrimSpace(string(value(io.ReadAll(io.LimitReader(stdout, 3)))(t))), "up")
 	peer := value(tmux.ServerAt(t.Context(), socket))(t)
 	ref := tmux.Ref{Socket: socket, ServerPID: peer.PID, ServerStart: 1, Pane: "%0"}
 	ours := tmuxtest.Server(t)

@@ -121,9 +121,7 @@ func TestStartWantsAPrivateFolder(t *testing.T) {
 	s := newServer(t, tmux.Config{Socket: filepath.Join(dir, "s")})
 	must(t, s.Start(t.Context()))
 	must(t, s.KillServer(t.Context()))
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("got %v, %v, want mode 0700", info.Mode(), err)
-	}
+	equal(t, "mode of the folder", value(os.Stat(dir))(t).Mode().Perm(), os.FileMode(0o700))
 	must(t, os.Chmod(dir, 0o755)) //nolint:gosec // the point of the test
 	wantErr(t, "a folder that others may use", s.Start(t.Context()), "chmod 700 "+dir)
 }

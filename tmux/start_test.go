@@ -152,9 +152,7 @@ func TestManyStart(t *testing.T) {
 		}
 		before = panes[0].Ref
 		at.Range(func(pid, _ any) bool {
-			if pid != before.ServerPID {
-				t.Errorf("round %d: a pane in the server %d, and the list shows %d", round, pid, before.ServerPID)
-			}
+			equal(t, fmt.Sprintf("round %d: server of the pane", round), pid, before.ServerPID)
 			return true
 		})
 	}

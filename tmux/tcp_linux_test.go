@@ -15,11 +15,9 @@ func TestHoldersOfTCP(t *testing.T) {
 	own, err := tmux.FindProcess(os.Getpid())
 	must(t, err)
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		l, err := net.Listen("tcp", address)
-		must(t, err)
+		l := value(net.Listen("tcp", address))(t)
 		defer l.Close()
-		conn, err := net.Dial("tcp", l.Addr().String())
-		must(t, err)
+		conn := value(net.Dial("tcp", l.Addr().String()))(t)
 		defer conn.Close()
 		near, far := netip.MustParseAddrPort(conn.LocalAddr().String()), netip.MustParseAddrPort(l.Addr().String())
 		for _, ends := range [][2]netip.AddrPort{{near, far}, {far, netip.AddrPortFrom(netip.IPv6Unspecified(), 0)}} {

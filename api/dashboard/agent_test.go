@@ -144,9 +144,7 @@ func TestPermissionIsSaidOnce(t *testing.T) {
 		} {
 			doc, text := drawn(t, value(draw())(t))
 			for id := 1; id <= i+1; id++ {
-				if block := textIn(find(doc, fmt.Sprint("permission-", id))); !strings.Contains(block, fmt.Sprintf("it asks for permission %d for Bash", id)) {
-					t.Errorf("%s: permission %d says %q", what, id, block)
-				}
+				holds(t, fmt.Sprintf("%s: permission %d says", what, id), textIn(find(doc, fmt.Sprint("permission-", id))), fmt.Sprintf("it asks for permission %d for Bash", id))
 			}
 			if strings.Count(textIn(find(doc, "main")), "for Bash") != i+1 || strings.Count(text, `class="why"`) != i+1 {
 				t.Errorf("%s: with %d permissions, what they are about is not said and emphasized once for each", what, i+1)

@@ -108,9 +108,7 @@ func TestMemoryNotesDecisions(t *testing.T) {
 	if len(m.Prompts) != 2 || len(m.Decisions) != 1 || m.Decisions[0] != "Use X, because it is there." {
 		t.Errorf("memory %+v", m)
 	}
-	if got := (Session{Memory: m}).Document(nil); !strings.Contains(got, "\n- Use X, because it is there.\n") {
-		t.Errorf("document %q", got)
-	}
+	wardentest.Holds(t, "document", (Session{Memory: m}).Document(nil), "\n- Use X, because it is there.\n")
 }
 
 var equal = wardentest.Equal

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestAccountIsSaidBeforeAHandoff: what a successor will not have of its predecessor's account is a warning of the handoff's row.
@@ -98,18 +98,12 @@ func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 		lives = false
 	}
 	path := filepath.Join(d.Data.Launch(7), sight.AccountFile)
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("file %v, %v", info, err)
-	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
-		t.Fatalf("folder %v, %v", info, err)
-	}
+	equal(t, "file", wardentest.Value(os.Stat(path))(t).Mode().Perm(), os.FileMode(0o600))
+	equal(t, "folder", wardentest.Value(os.Stat(filepath.Dir(path)))(t).Mode().Perm(), os.FileMode(0o700))
 	ended := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	a.EndedAt = &ended
 	must(t, d.removeLaunchFiles(a))
-	if got, err := d.Accounts.Secrets(a); err != nil || !slices.Equal(got, []string{"ANTHROPIC_AUTH_TOKEN=secret"}) {
-		t.Errorf("secrets %q, %v", got, err)
-	}
+	equal(t, "secrets", wardentest.Value(d.Accounts.Secrets(a))(t), []string{"ANTHROPIC_AUTH_TOKEN=secret"})
 	for _, c := range []struct {
 		after time.Duration
 		there bool
@@ -121,9 +115,7 @@ func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 			t.Errorf("after %s: %v", c.after, err)
 		}
 	}
-	if got, err := d.Accounts.Secrets(a); err != nil || len(got) != 0 {
-		t.Errorf("secrets %q, %v", got, err)
-	}
+	equal(t, "secrets", len(wardentest.Value(d.Accounts.Secrets(a))(t)), 0)
 }
 
 // TestFilesOfASessionAreLookedForInItsOwnFolder: the registry of a session is in the folder of its account, and not in the daemon's.
@@ -136,8 +128,6 @@ func TestFilesOfASessionAreLookedForInItsOwnFolder(t *testing.T) {
 	}
 	gemini := gemini.Runtime.OwnHome
 	for want, account := range map[string]*runtimes.Account{"/home/dev": &none, "/g": {Variables: map[string]string{"GEMINI_CLI_HOME": "/g"}}} {
-		if got, err := testSupervisor(engine.Config{Environ: []string{"HOME=/home/dev", "GEMINI_CLI_HOME=/daemon"}}).UserHome(gemini, account); err != nil || got.Path != want {
-			t.Errorf("home %s, %v; want %s", got.Path, err, want)
-		}
+		equal(t, "home", wardentest.Value(testSupervisor(engine.Config{Environ: []string{"HOME=/home/dev", "GEMINI_CLI_HOME=/daemon"}}).UserHome(gemini, account))(t).Path, want)
 	}
 }

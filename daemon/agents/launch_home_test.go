@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes/gemini"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestLaunchInAHomeOfItsOwn: the launch of a CLI that reads its settings only from a home changes nothing in the user's home but
@@ -33,8 +35,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 		if spec.User, err = d.UserHome(rt.OwnHome, nil); err != nil {
 			t.Fatal(err)
 		}
-		l, err := rt.Launch(spec)
-		must(t, err)
+		l := value(rt.Launch(spec))(t)
 		must(t, WriteLinks(l.Links))
 		must(t, sight.WriteFiles(l.Files))
 		if want := "GEMINI_CLI_TRUSTED_FOLDERS_PATH=" + filepath.Join(user, ".gemini", "trustedFolders.json"); !slices.Contains(l.Env, want) {
@@ -50,15 +51,12 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	real, err := filepath.EvalSymlinks(user)
-	must(t, err)
+	real := value(filepath.EvalSymlinks(user))(t)
 	equal(t, "the transcript is in", d.Lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"))
 	equal(t, "another transcript is in", d.Lasting("/elsewhere/s.jsonl"), "/elsewhere/s.jsonl")
 	must(t, d.removeLaunchFiles(&daemon.Agent{ID: 7}))
 	for name, want := range map[string]string{"settings.json": settings, "oauth_creds.json": "x", "tmp/chat.jsonl": "x", "commands/c.toml": "x"} {
-		if got, err := os.ReadFile(filepath.Join(user, ".gemini", name)); err != nil || string(got) != want {
-			t.Errorf("%s of the user's is %q, %v; want %q", name, got, err, want)
-		}
+		equal(t, fmt.Sprintf("%s of the user's", name), string(wardentest.Value(os.ReadFile(filepath.Join(user, ".gemini", name)))(t)), want)
 	}
 }
 
@@ -79,9 +77,7 @@ func TestUserHome(t *testing.T) {
 			t.Errorf("%q: home %q, %v; want %q", c.environ, got.Path, err, c.want)
 		}
 	}
-	if got, err := testSupervisor(engine.Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).UserHome(own, nil); err != nil || len(got.Env) != 0 {
-		t.Errorf("environment %q, %v: the user's own must hold", got.Env, err)
-	}
+	equal(t, "environment", len(wardentest.Value(testSupervisor(engine.Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).UserHome(own, nil))(t).Env), 0)
 }
 
 // TestLostPaste: a paste counts as lost once, and only if nothing shows that the text is there or was taken.

@@ -49,11 +49,7 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 			t.Errorf("focus %.10q stands nowhere", focus)
 		case request != nil:
 			wantLine(t, line, in.Request)
-			for _, part := range []string{focus, path, in.Experience} {
-				if !strings.Contains(string(request), part) {
-					t.Errorf("request %.80q does not contain %.20q", request, part)
-				}
-			}
+			holds(t, "request", string(request), focus, path, in.Experience)
 		default:
 			wantLine(t, line, in.Experience)
 		}
@@ -82,11 +78,7 @@ func wantLine(t *testing.T, line string, parts ...string) {
 	if !runtimes.FitsTyped(line) || strings.Contains(line, "\n") || runtimes.IsCommandText(line) {
 		t.Errorf("%d characters: not a line that passes for typed: %s", len(line), line)
 	}
-	for _, part := range parts {
-		if !strings.Contains(line, part) {
-			t.Errorf("line %q does not contain %q", line, part)
-		}
-	}
+	holds(t, "line", line, parts...)
 }
 
 // TestRefIsPlain: no name can change what a prompt says, or make the prompt a command.
@@ -109,9 +101,7 @@ func TestRefIsPlain(t *testing.T) {
 func TestAModelIsToldWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	text := skillText(personas.Persona{Slug: "qa-sol-1", Dir: "/p/qa-sol-1", Skill: "Test it.", Experience: "- Mind the roof.\n", ExperienceCut: 4711}, nil)
-	if !strings.Contains(text, "The first 4711 bytes of /p/qa-sol-1/experience.md are left out") || !strings.Contains(text, "\n\n- Mind the roof.\n") {
-		t.Errorf("the model is given\n%s", text)
-	}
+	holds(t, "the model is given", text, "The first 4711 bytes of /p/qa-sol-1/experience.md are left out", "\n\n- Mind the roof.\n")
 }
 
 // TestPlaceholdersReachNoModel: the comment of an experience file in which nobody has written yet is for people.

@@ -16,9 +16,7 @@ func TestWidth(t *testing.T) {
 	for in, want := range map[string]int{
 		"": 0, "abc": 3, "日本語": 6, "각": 2, "🚀": 2, "e\u0301": 1, "\u0301": 0, "…": 1, "─": 1, "\x1b[31mred\x1b[0m": 3, "नमस्ते": 4,
 	} {
-		if got := fit.Width(in); got != want {
-			t.Errorf("%q takes %d columns, want %d", in, got, want)
-		}
+		equal(t, fmt.Sprintf("columns of %q", in), fit.Width(in), want)
 	}
 }
 

@@ -22,8 +22,7 @@ import (
 // mustAssemble assembles a context that must not fail.
 func mustAssemble(t *testing.T, r *handoffRun, document string) assembled {
 	t.Helper()
-	got, err := r.assemble(data.Document{Bytes: []byte(document)})
-	must(t, err)
+	got := value(r.assemble(data.Document{Bytes: []byte(document)}))(t)
 	return got
 }
 
@@ -187,11 +186,7 @@ func TestBasicContext(t *testing.T) {
 	t.Parallel()
 	r := assembler(t, lineStore{}, "")
 	got := basicContext(r, goodDocument, errors.New("the disk is on fire."))
-	for _, part := range []string{"From: con\n", "To: con\n", "/d/h.md\n"} {
-		if !strings.Contains(string(got.Context), part) {
-			t.Errorf("the context names no %q:\n%s", part, got.Context)
-		}
-	}
+	holds(t, "the context", string(got.Context), "From: con\n", "To: con\n", "/d/h.md\n")
 	if warned(&got, "Fallback handoff used: the disk is on fire") == "" || got.Validated || got.Structured == nil || got.Record.Context != string(got.Context) || len(got.Record.Decisions) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -235,8 +230,6 @@ func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 			"level": "WARN", "msg": "handoff_failed", "handoff_id": 3.0, "source_agent": "con", "target_agent": "con", "duration_ms": took, "assembly_ms": 1.5,
 			"context_size": 9.0, "messages_transferred": 2.0, "decisions_transferred": 3.0, "context_validated": false, "error": "document_missing",
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("logged\n%v\nwant\n%v", got, want)
-		}
+		equal(t, "logged", fmt.Sprint(got), fmt.Sprint(want))
 	}
 }

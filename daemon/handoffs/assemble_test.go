@@ -69,8 +69,7 @@ func TestConversationOfLine(t *testing.T) {
 	}}
 	r := assembler(t, store, transcripttest.File(t, transcripttest.User("f")))
 	r.settings.MaxMessages = 4
-	got, err := r.assemble(goodDocument)
-	must(t, err)
+	got := value(r.assemble(goodDocument))(t)
 	text := string(got.Context)
 	at := -1
 	for _, part := range []string{"> c\n", "> d\n", "> e\n", "> f\n"} {
@@ -223,9 +222,7 @@ func TestFilesOfLine(t *testing.T) {
 	if text := string(got.Context); err != nil || !strings.Contains(text, "`own.go`") || !strings.Contains(text, "`sub/c.go`: before, by first") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	if len(got.Record.References) != 1 {
-		t.Errorf("the record has the files %+v, want this agent's alone", got.Record.References)
-	}
+	equal(t, "this agent's files alone are in the record", len(got.Record.References), 1)
 }
 
 // TestEarlierSessionsArePassedOn: what was said before /clear is passed on under a heading of its own, within the bound of all
@@ -251,8 +248,7 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 	}
 	r := assembler(t, lineStore{read: reads(current, first, second), line: []daemon.Record{{Agent: "con", Messages: []data.Message{{Role: "user", Text: "of the predecessor"}}}}}, current)
 	r.settings.MaxMessages = 4
-	got, err := r.assemble(goodDocument)
-	must(t, err)
+	got := value(r.assemble(goodDocument))(t)
 	text := string(got.Context)
 	at := -1
 	for _, part := range []string{"`old.go`", "## " + data.EarlierSessions, "> an old answer", "> and another", "> a later answer", "## Conversation before", "> after it"} {
@@ -265,9 +261,7 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 	if strings.Contains(text, "> the oldest") || strings.Contains(text, "of the predecessor") || got.Rendered.Messages != 4 || len(got.Record.Messages) != 1 {
 		t.Errorf("%d messages passed on, %d recorded:\n%s", got.Rendered.Messages, len(got.Record.Messages), text)
 	}
-	if all := strings.Join(got.Warnings, "\n"); !strings.Contains(all, first) || !strings.Contains(all, second) || !strings.Contains(all, "2 of its messages") {
-		t.Errorf("warnings %s", all)
-	}
+	holds(t, "warnings", strings.Join(got.Warnings, "\n"), first, second, "2 of its messages")
 	plain, err := assembler(t, lineStore{read: reads(current)}, current).assemble(goodDocument)
 	if err != nil || strings.Contains(string(plain.Context), data.EarlierSessions) || len(plain.Warnings) > 0 {
 		t.Errorf("without an earlier session: %v, %q\n%s", err, plain.Warnings, plain.Context)

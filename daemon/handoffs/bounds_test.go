@@ -56,8 +56,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 		synctest.Wait()
 		session := "00000000-0000-4000-8000-000000000001"
 		a := &daemon.Agent{ID: 1, Runtime: "claude", AgentSession: daemon.AgentSession{SessionID: &session}}
-		f, err := d.forkOf(ctx, &daemon.Handoff{ID: 2, ForkedAt: new(time.Now())}, a, time.Minute)
-		must(t, err)
+		f := value(d.forkOf(ctx, &daemon.Handoff{ID: 2, ForkedAt: new(time.Now())}, a, time.Minute))(t)
 		<-f.done
 		if taken := d.ForkedAgents(); len(taken) != 0 {
 			t.Errorf("places are taken: %v", taken)

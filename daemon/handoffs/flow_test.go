@@ -2,11 +2,11 @@ package handoffs
 
 import (
 	"log/slog"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestMoveOutsideTheTableIsRefused: a move that is not in the table is an error, and nothing is written.
@@ -14,9 +14,7 @@ func TestMoveOutsideTheTableIsRefused(t *testing.T) {
 	t.Parallel()
 	d := testFlow(engine.Config{Host: "h", Store: nil, Log: slog.New(slog.DiscardHandler)})
 	r := &handoffRun{d: d, ctx: t.Context(), h: &daemon.Handoff{ID: 7, Phase: daemon.Requested}, agent: &daemon.Agent{ID: 1}}
-	if err := r.move(moveTo(daemon.Completed, "a mistake", daemon.Change{})); err == nil || !strings.Contains(err.Error(), "knows no move") {
-		t.Errorf("got %v", err)
-	}
+	wardentest.WantErr(t, "a move that is not in the table", r.move(moveTo(daemon.Completed, "a mistake", daemon.Change{})), "knows no move")
 }
 
 // TestNoAgentLetsSecretsPass: force of an agent lets no document with secrets pass. At a full context nobody could be asked again.

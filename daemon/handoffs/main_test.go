@@ -9,4 +9,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, holds = wardentest.Must, wardentest.Equal, wardentest.Holds
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

@@ -65,8 +65,7 @@ func TestDocumentOfAnEarlierInstruction(t *testing.T) {
 // which fails if another writer was first.
 func TestAskingAnewSeesAHookThatCameMeanwhile(t *testing.T) {
 	t.Parallel()
-	dir, err := data.Open(t.TempDir())
-	must(t, err)
+	dir := value(data.Open(t.TempDir()))(t)
 	d := testFlow(engine.Config{Host: "h", Store: idStore{}, Data: dir, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
 	a := &daemon.Agent{ID: 3, Name: "con", State: daemon.Idle}
 	h := &daemon.Handoff{ID: 2, AgentID: 3, Mode: daemon.ModeAgent, Phase: daemon.Verifying, Retrying: true, Persona: "con", SourceAgent: "con", TargetAgent: "con", FilePath: dir.Persona("con") + "/handoffs/1.md"}

@@ -26,8 +26,7 @@ func TestStates(t *testing.T) {
 	if *update {
 		must(t, os.WriteFile(path, want, 0o644))
 	}
-	got, err := os.ReadFile(path)
-	must(t, err)
+	got := value(os.ReadFile(path))(t)
 	equal(t, path+" is not what the tables in flow.go and pipeline.go say: run go test ./daemon/handoffs -run TestStates -update", got, want)
 }
 

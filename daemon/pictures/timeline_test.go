@@ -19,9 +19,7 @@ func TestSpans(t *testing.T) {
 		for _, word := range strings.Fields(changes) {
 			var minute int
 			var state string
-			if _, err := fmt.Sscanf(word, "%d%s", &minute, &state); err != nil {
-				t.Fatal(err)
-			}
+			wardentest.Value(fmt.Sscanf(word, "%d%s", &minute, &state))(t)
 			out = append(out, daemon.StateChange{At: at(minute), State: daemon.AgentState(state)})
 		}
 		return out

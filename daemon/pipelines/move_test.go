@@ -1,12 +1,12 @@
 package pipelines
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/intake"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestPipelineMoveOutsideTheTableIsRefused: a move that is not in the table is an error, and nothing is written.
@@ -16,11 +16,7 @@ func TestPipelineMoveOutsideTheTableIsRefused(t *testing.T) {
 	p := &daemon.Pipeline{ID: 3, Status: daemon.PipelineDone, Steps: []daemon.Step{{ID: 4, Status: daemon.StepDone}}}
 	run := room.runOf(t.Context(), p)
 	p.Status = daemon.PipelineRunning
-	if err := run.commit(&daemon.Change{}); err == nil || !strings.Contains(err.Error(), "knows no move from done") {
-		t.Errorf("a pipeline: got %v", err)
-	}
+	wardentest.WantErr(t, "a pipeline", run.commit(&daemon.Change{}), "knows no move from done")
 	p.Status, p.Steps[0].Status = daemon.PipelineDone, daemon.StepRunning
-	if err := run.commit(&daemon.Change{}); err == nil || !strings.Contains(err.Error(), "step 4: the table knows no move") {
-		t.Errorf("a step: got %v", err)
-	}
+	wardentest.WantErr(t, "a step", run.commit(&daemon.Change{}), "step 4: the table knows no move")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 const leftOrderly = "Hello.\n\n## What Was Done\n\nThe roof.\n\n## Decisions Made\n\n- Slate, for it lasts.\n\n## Next Agent Context\n\nLook at the chimney.\n"
@@ -47,9 +48,7 @@ func TestStepPromptHasTheOutputBeforeItAndTheRequest(t *testing.T) {
 			c.step.OrderIndex = len(c.before)
 			p := &daemon.Pipeline{Prompt: "Mend it.\n", Steps: append(c.before, c.step)}
 			s := &p.Steps[len(c.before)]
-			if got := stepPrompt(p, s); got != c.want {
-				t.Errorf("got\n%q\nwant\n%q", got, c.want)
-			}
+			wardentest.Equal(t, "prompt", stepPrompt(p, s), c.want)
 		})
 	}
 }

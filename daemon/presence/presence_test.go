@@ -1,9 +1,12 @@
 package presence
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestSpent: the time in which the daemon was there counts against a deadline, whatever the clock shows.
@@ -41,9 +44,7 @@ func TestSpent(t *testing.T) {
 				for _, s := range tt.proofs {
 					p.Prove(at(s))
 				}
-				if got := p.Spent(at(tt.since), at(tt.now)); got != time.Duration(tt.wantSeconds)*time.Second {
-					t.Errorf("got %v, want %d s", got, tt.wantSeconds)
-				}
+				wardentest.Equal(t, "spent", p.Spent(at(tt.since), at(tt.now)), time.Duration(tt.wantSeconds)*time.Second)
 			})
 		})
 	}
@@ -57,9 +58,7 @@ func TestSpentSinceTheFuture(t *testing.T) {
 	var p Presence
 	p.Begin(start)
 	for s := range time.Duration(5) {
-		if got := p.Spent(start.Add(time.Hour), start.Add(s*time.Second)); got != s*time.Second {
-			t.Errorf("after %d s: %s", s, got)
-		}
+		wardentest.Equal(t, fmt.Sprintf("after %d s", s), p.Spent(start.Add(time.Hour), start.Add(s*time.Second)), s*time.Second)
 		p.Prove(start.Add(s * time.Second))
 	}
 }
@@ -79,9 +78,7 @@ func TestSpentSinceRightAfterAStepBack(t *testing.T) {
 		<-time.After(900 * time.Millisecond)
 		back := start.Add(-time.Hour - time.Minute)
 		p.Prove(back)
-		if got := p.Spent(back.Add(-500*time.Millisecond), back.Add(time.Second)); got != 1500*time.Millisecond {
-			t.Errorf("got %s", got)
-		}
+		wardentest.Equal(t, "across the step back", p.Spent(back.Add(-500*time.Millisecond), back.Add(time.Second)), 1500*time.Millisecond)
 	})
 }
 

@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,14 +29,10 @@ func TestSafePrompt(t *testing.T) {
 		"a@b.example":  "a@b.example",
 		"@src please":  "@src please",
 	} {
-		if got, err := SafePrompt(text); err != nil || got != want {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
+		equal(t, fmt.Sprintf("%q", text), wardentest.Value(SafePrompt(text))(t), want)
 	}
 	for _, text := range []string{"", " \n", "/exit", "!rm", "quit"} {
-		if got, err := SafePrompt(text); err == nil {
-			t.Errorf("%q: no error, %q", text, got)
-		}
+		wardentest.Failed(SafePrompt(text))(t, fmt.Sprintf("%q", text))
 	}
 }
 

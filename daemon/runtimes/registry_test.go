@@ -1,7 +1,10 @@
 package runtimes
 
 import (
+	"fmt"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestParseRegistry(t *testing.T) {
@@ -16,9 +19,7 @@ func TestParseRegistry(t *testing.T) {
 	}
 	// A session that is starting has no status yet, and a later version may have other ones.
 	for _, s := range []string{`{"pid":1,"sessionId":"x"}`, `{"pid":1,"sessionId":"x","status":"dreaming"}`} {
-		if got, err := ParseRegistry([]byte(s)); err != nil || got.Status != StatusUnknown {
-			t.Errorf("%s: %+v, %v", s, got, err)
-		}
+		equal(t, s, wardentest.Value(ParseRegistry([]byte(s)))(t).Status, StatusUnknown)
 	}
 	// The agents view has moved a session into a job in the background (2.1.329).
 	got, err = ParseRegistry([]byte(`{"pid":1,"sessionId":"x","kind":"interactive","status":"idle","parkedJobId":"d8069c9a"}`))
@@ -30,17 +31,11 @@ func TestParseRegistry(t *testing.T) {
 		t.Errorf("a job: %+v, %v", got, err)
 	}
 	// A session in which only commands in the background run has no turn.
-	if got, err := ParseRegistry([]byte(`{"pid":1,"sessionId":"x","status":"shell"}`)); err != nil || got.Status != StatusIdle {
-		t.Errorf("with a command in the background: %+v, %v", got, err)
-	}
+	equal(t, "with a command in the background", wardentest.Value(ParseRegistry([]byte(`{"pid":1,"sessionId":"x","status":"shell"}`)))(t).Status, StatusIdle)
 	for _, s := range []string{"", "{", "null", "[]", `{"pid":0,"sessionId":"x"}`, `{"pid":1}`, entry[:200]} {
-		if got, err := ParseRegistry([]byte(s)); err == nil {
-			t.Errorf("%q: no error, %+v", s, got)
-		}
+		wardentest.Failed(ParseRegistry([]byte(s)))(t, fmt.Sprintf("%q", s))
 	}
-	if got := RegistryPath("/c", 12); got != "/c/sessions/12.json" {
-		t.Error(got)
-	}
+	equal(t, "the file of a process", RegistryPath("/c", 12), "/c/sessions/12.json")
 }
 
 func TestConfigDir(t *testing.T) {
@@ -55,15 +50,9 @@ func TestConfigDir(t *testing.T) {
 			return ""
 		}
 	}
-	if got := ConfigDir(env("HOME", "/h", "CLAUDE_CONFIG_DIR", "/c")); got != "/c" {
-		t.Error(got)
-	}
-	if got := ConfigDir(env("HOME", "/h")); got != "/h/.claude" {
-		t.Error(got)
-	}
-	if got := ConfigDir(env()); got != "" {
-		t.Error(got)
-	}
+	equal(t, "the folder that the variable names", ConfigDir(env("HOME", "/h", "CLAUDE_CONFIG_DIR", "/c")), "/c")
+	equal(t, "the folder in HOME", ConfigDir(env("HOME", "/h")), "/h/.claude")
+	equal(t, "the folder without HOME", ConfigDir(env()), "")
 	for path, want := range map[string]string{
 		"/h/.claude/projects/-home-dev/2c388fc5.jsonl": "/h/.claude",
 		"/h/.claude/projects/2c388fc5.jsonl":           "",

@@ -31,8 +31,7 @@ func (t table) ServerAt(context.Context, string) (tmux.Process, error) { return 
 func TestInside(t *testing.T) {
 	t.Parallel()
 	procs, environ := tmuxtest.NewProcesses(), map[int][]string{}
-	dir, err := data.Open(t.TempDir())
-	wardentest.Must(t, err)
+	dir := wardentest.Value(data.Open(t.TempDir()))(t)
 	store := memory.New()
 	ours, theirs := procs.Start(0, nil), procs.Start(0, nil)
 	d := testSight(engine.Config{Host: "h", Store: store, Data: dir, Log: slog.New(slog.DiscardHandler), Processes: table{procs: procs, server: ours},

@@ -113,9 +113,7 @@ func TestClaudesQuestionAtALimitIsLeft(t *testing.T) {
 			t.Error("the question of an agent with a limit is not looked at")
 		}
 		wardentest.Must(t, d.WatchScreen(t.Context(), a, screen))
-		if typed := term.Inputs(pane.Ref); !slices.Equal(typed, want) {
-			t.Errorf("typed %v, want %v, at\n%s", typed, want, screen)
-		}
+		equal(t, "typed", term.Inputs(pane.Ref), want)
 	}
 }
 

@@ -52,9 +52,7 @@ func TestTroubleOfSeveralAgentsIsToldOnce(t *testing.T) {
 		s.pass(20 * time.Second)
 		s.stuck(10, "usage_limit")
 		s.pass(time.Second)
-		if n := len(s.shown()); n != 2 {
-			t.Errorf("told %d times: %q", n, s.shown())
-		}
+		equal(t, "times that it was told", len(s.shown()), 2)
 		s.pass(time.Minute)
 		equal(t, "told", s.shown()[2:], []string{"1m9s 2 agents in trouble, usage limit"})
 		s.settled("told spared told told told told told told told told")

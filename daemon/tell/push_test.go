@@ -76,13 +76,7 @@ func TestShape(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	m.HandoffID = &id
-	if got := pathOf(&m); got != "/ui/handoffs/7" {
-		t.Error(got)
-	}
-	if got := pathOf(&Message{Type: "pipeline_failed", PipelineID: &id, AgentID: &id}); got != "/ui/pipelines/7" {
-		t.Error(got)
-	}
-	if got := pathOf(&Message{Type: event.NotificationFailed}); got != "/ui/settings" {
-		t.Error(got)
-	}
+	equal(t, "path of a handoff", pathOf(&m), "/ui/handoffs/7")
+	equal(t, "path of a pipeline", pathOf(&Message{Type: "pipeline_failed", PipelineID: &id, AgentID: &id}), "/ui/pipelines/7")
+	equal(t, "path of a target that is down", pathOf(&Message{Type: event.NotificationFailed}), "/ui/settings")
 }

@@ -260,9 +260,7 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 			"5s handoff completed (agent 1), and 2 more")
 		s.settled("told told told told told told told")
 		last := s.marks()[len(s.marks())-1]
-		if got := fmt.Sprintf("%v %v %v", last["merged"], last["event_id"], last["kind"]); got != "[2 3] 7 completed" {
-			t.Errorf("the event that says so: %v", last)
-		}
+		equal(t, "the event that says so", fmt.Sprintf("%v %v %v", last["merged"], last["event_id"], last["kind"]), "[2 3] 7 completed")
 		s.done(1) // the gap is over
 		equal(t, "after the gap", s.shown()[len(s.shown())-1], "12s handoff completed (agent 1)")
 	})
@@ -329,6 +327,20 @@ func TestHeldNoticesHoldNothingUp(t *testing.T) {
 		s.settled(strings.TrimSpace(strings.Repeat("told ", len(noisy)+3)))
 		s.shows("0s handoff completed (agent 1)", "0s agent failed (agent 1)!", "0s handoff completed (agent 2)",
 			"5s handoff completed (agent 1), and 199 more", "10s handoff completed (agent 1), and 199 more", "15s handoff completed (agent 1)")
+	})
+}
+
+// TestSparedNoticesHoldNothingUp: the teller passes over a page full of notices that are not told, at once.
+func TestSparedNoticesHoldNothingUp(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.pass(time.Second) // the teller has nothing to tell and waits
+		var spared []event.Event
+		for agent := range int64(alertsAtOnce) { // none of these agents waits
+			spared = append(spared, event.Event{Type: "agent_waiting", AgentID: &agent, Notice: event.NoticeWaiting})
+		}
+		behind := int64(alertsAtOnce)
+		s.add(append(spared, event.Event{Type: "handoff_completed", AgentID: &behind, Notice: event.NoticeCompleted})...)
+		s.shows("1s handoff completed (agent 200)")
 	})
 }
 
@@ -400,8 +412,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	secret := "glpat-" + "x7Kq2LmZ9xTb4WcV1nYs"
 	tellers(t, func(s *telling) {
 		about := map[string]any{"message": "It printed \"" + secret + "\"."}
-		raw, err := json.Marshal(about)
-		wardentest.Must(t, err)
+		raw := wardentest.Value(json.Marshal(about))(t)
 		for i, payload := range []json.RawMessage{raw, event.Payload(about)} {
 			s.add(event.Event{Type: "agent_failed", Alert: true, Payload: payload})
 			if said := fmt.Sprint(s.marks()[i]["message"]); said != `It printed "glpat-x7…[masked: gitlab-token]".` || i == 1 && strings.Contains(string(payload), secret) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // linesBackward returns the lines of a text as backward reads them, and how many were too long.
@@ -59,18 +61,14 @@ func TestBackwardLeavesOutALineThatMayBeginBeforeTheFloor(t *testing.T) {
 	t.Parallel()
 	for floor, want := range []string{"c b a", "c b", "c", "c", "", ""} {
 		got, _ := linesBackward(t, "a\nb\nc", backward{floor: int64(floor), chunk: 2, max: 9})
-		if fmt.Sprint(got) != "["+want+"]" {
-			t.Errorf("%d: %s, want %s", floor, got, want)
-		}
+		wardentest.Equal(t, fmt.Sprint(floor), fmt.Sprint(got), "["+want+"]")
 	}
 }
 
 func TestBackwardFailsIfTheFileShrinksOrTimeIsOver(t *testing.T) {
 	t.Parallel()
 	b := backward{r: strings.NewReader("a\nb"), off: 9, chunk: 4, max: 9}
-	if line, err := b.next(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a file that became shorter: %q, %v", line, err)
-	}
+	wardentest.Failed(b.next(t.Context()))(t, "a file that became shorter", io.ErrUnexpectedEOF)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("no time left"))
 	b = backward{r: strings.NewReader("a\nb"), off: 3, chunk: 4, max: 9}

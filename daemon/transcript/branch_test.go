@@ -151,9 +151,7 @@ func TestReadFollowsTheBranchThatHolds(t *testing.T) {
 		if messages := told(got.Messages); err != nil || !slices.Equal(messages, tt.messages) || !slices.Equal(got.Edited, tt.edited) {
 			t.Errorf("%s:\n got %q, %q, %v\nwant %q, %q", name, messages, got.Edited, err, tt.messages, tt.edited)
 		}
-		if got.Count != len(got.Messages) {
-			t.Errorf("%s: %d messages counted, %d read", name, got.Count, len(got.Messages))
-		}
+		wardentest.Equal(t, name+": messages counted", got.Count, len(got.Messages))
 	}
 }
 
@@ -166,9 +164,7 @@ func TestReadRewound(t *testing.T) {
 	if messages := told(got.Messages); err != nil || !slices.Equal(messages, want) || len(got.Edited) > 0 {
 		t.Errorf("got %q, %q, %v", messages, got.Edited, err)
 	}
-	if n, err := Count(claude.Runtime, path, 100); err != nil || n != 4 {
-		t.Errorf("%d prompts and answers, %v", n, err)
-	}
+	wardentest.Equal(t, "prompts and answers", wardentest.Value(Count(claude.Runtime, path, 100))(t), 4)
 	line, spent := 0, int64(0)
 	text, err := os.ReadFile(path)
 	for raw := range strings.Lines(string(text)) {

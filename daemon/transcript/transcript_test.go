@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,9 +90,7 @@ func TestReadFindsWhatIsWanted(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if messages := told(got.Messages); !slices.Equal(messages, tt.messages) {
-			t.Errorf("%s: messages %q, want %q", name, messages, tt.messages)
-		}
+		wardentest.Equal(t, fmt.Sprintf("%s: messages", name), told(got.Messages), tt.messages)
 		if !slices.Equal(got.Edited, tt.edited) || got.Used != tt.used || !slices.Equal(got.Warnings, tt.warnings) {
 			t.Errorf("%s: edited %q, used %d, warnings %q, want %q, %d, %q", name, got.Edited, got.Used, got.Warnings, tt.edited, tt.used, tt.warnings)
 		}
@@ -131,9 +130,7 @@ func TestUnreadableTranscriptIsAnError(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := Read(ctx, claude.Runtime, transcripttest.File(t, transcripttest.User("one")), Want{All: true}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %+v, %v", got, err)
-	}
+	wardentest.Failed(Read(ctx, claude.Runtime, transcripttest.File(t, transcripttest.User("one")), Want{All: true}))(t, "cancelled", context.Canceled)
 }
 
 func TestUseIsThatOfTheNewestAnswer(t *testing.T) {

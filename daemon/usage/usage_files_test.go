@@ -3,7 +3,6 @@ package usage
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
@@ -20,9 +19,7 @@ func TestFilesOfSubagents(t *testing.T) {
 	}
 	wardentest.Must(t, os.Symlink("/etc/hosts", filepath.Join(dir, "subagents", "link.jsonl")))
 	want := []string{filepath.Join(dir, "subagents/agent-1.jsonl"), filepath.Join(dir, "subagents/workflows/w1/agent-2.jsonl"), filepath.Join(dir, "subagents/workflows/w1/deeper/still/agent-3.jsonl")}
-	if got := filesOfSubagents(dir); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	wardentest.Equal(t, "files", filesOfSubagents(dir), want)
 	if got := filesOfSubagents(filepath.Join(dir, "none")); len(got) > 0 {
 		t.Errorf("%q of a session without sub-agents", got)
 	}

@@ -65,9 +65,7 @@ func TestHostileText(t *testing.T) {
 			}
 			got := want.clean(c.in)
 			equal(t, c.about+" for a "+target, got, want.text)
-			if again := want.clean(got); again != got {
-				t.Errorf("%s for a %s: %q, and done again %q", c.about, target, got, again)
-			}
+			equal(t, fmt.Sprintf("%s for a %s, done again", c.about, target), want.clean(got), got)
 		}
 	}
 }

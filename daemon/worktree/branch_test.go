@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -21,9 +22,7 @@ func TestValidBranch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if got := ValidBranch(name); got != (verdict == "yes") {
-			t.Errorf("%q: %t, want %s", name, got, verdict)
-		}
+		equal(t, fmt.Sprintf("%q", name), ValidBranch(name), verdict == "yes")
 		n++
 	}
 	if n < 50 {

@@ -93,9 +93,7 @@ func TestPrivateGroup(t *testing.T) {
 	text := fmt.Sprintf("%s:x:1:\nstaff:x:2:\n%[1]s:x:3:eve\n%[1]s:x:4:%[1]s\n%[1]s:x:5:%[1]s,eve\nbroken\n", me.Username)
 	must(os.WriteFile(groups, []byte(text), 0o600))
 	for gid, want := range map[uint32]bool{1: true, 2: false, 3: false, 4: true, 5: false, 6: false} {
-		if got := readPrivateGroup(groups, gid); got != want {
-			t.Errorf("group %d: private %t", gid, got)
-		}
+		wardentest.Equal(t, fmt.Sprintf("group %d: private", gid), readPrivateGroup(groups, gid), want)
 	}
 	if readPrivateGroup(groups+"none", 1) {
 		t.Error("without the file no group is private")

@@ -49,8 +49,7 @@ func TestStopsBesideAFork(t *testing.T) {
 	t.Parallel()
 	dir := cluster(t)
 	c := start(t, dir)
-	forked, err := syscall.Dup(int(c.lock.Fd()))
-	must(t, err)
+	forked := value(syscall.Dup(int(c.lock.Fd())))(t)
 	t.Cleanup(func() { _ = syscall.Close(forked) })
 	stop(t, c)
 	start(t, dir)
@@ -133,8 +132,7 @@ func TestStartsOverAStaleLockFile(t *testing.T) {
 
 	for name, pid := range map[string]int{"live": live, "zombie": zombie, "ourselves": os.Getpid()} {
 		crash(t, c)
-		text, err := os.ReadFile(c.lockFile())
-		must(t, err)
+		text := value(os.ReadFile(c.lockFile()))(t)
 		_, rest, _ := strings.Cut(string(text), "\n")
 		for _, lock := range []string{c.lockFile(), c.socket() + ".lock"} {
 			must(t, os.WriteFile(lock, []byte(strconv.Itoa(pid)+"\n"+rest), 0o600))
@@ -255,8 +253,7 @@ func TestRefusesASecondStarter(t *testing.T) {
 
 func TestSettingsOfTheCallerWin(t *testing.T) {
 	t.Parallel()
-	c, err := Start(t.Context(), Config{Dir: cluster(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})
-	must(t, err)
+	c := value(Start(t.Context(), Config{Dir: cluster(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}}))(t)
 	defer stop(t, c)
 	equal(t, "max_connections is", ask[string](t, c, "SHOW max_connections"), "77")
 }

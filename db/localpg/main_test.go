@@ -53,8 +53,7 @@ func startDaemon(t *testing.T, dir string, env ...string) (process *os.Process, 
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(append(os.Environ(), daemonDir+"="+dir), env...)
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	stdin := value(cmd.StdinPipe())(t)
 	stdout, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -86,8 +85,7 @@ func kill(t *testing.T, process *os.Process) {
 // folder makes a folder with a short path that every account can reach, unlike t.TempDir.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "uspg")
-	must(t, err)
+	dir := value(os.MkdirTemp("", "uspg"))(t)
 	t.Cleanup(func() {
 		sweep(filepath.Join(dir, "postgres"))
 		os.RemoveAll(dir)
@@ -99,8 +97,7 @@ func folder(t *testing.T) string {
 // cluster returns a folder with a stopped cluster, for tests that need no initdb: initdb takes a second of CPU.
 func cluster(t *testing.T) string {
 	t.Helper()
-	made, err := firstCluster()
-	must(t, err)
+	made := value(firstCluster())(t)
 	dir := folder(t)
 	if out, err := exec.Command("cp", "-a", made, dir).CombinedOutput(); err != nil { // with its owners
 		t.Fatalf("copy of a cluster: %v: %s", err, out)
@@ -136,8 +133,7 @@ func start(t *testing.T, dir string) *Cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	c, err := Start(ctx, Config{Dir: dir, NoSync: true, Log: logger(t)})
-	must(t, err)
+	c := value(Start(ctx, Config{Dir: dir, NoSync: true, Log: logger(t)}))(t)
 	t.Cleanup(func() { stop(t, c) })
 	return c
 }
@@ -155,11 +151,9 @@ func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.O
 
 func connect(t *testing.T, c *Cluster) *pgx.Conn {
 	t.Helper()
-	config, err := pgx.ParseConfig(c.ConnString())
-	must(t, err)
+	config := value(pgx.ParseConfig(c.ConnString()))(t)
 	c.Configure(config)
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	must(t, err)
+	conn := value(pgx.ConnectConfig(t.Context(), config))(t)
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
@@ -203,3 +197,5 @@ func crash(t *testing.T, c *Cluster) {
 }
 
 var must, equal = wardentest.Must, wardentest.Equal
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

@@ -10,8 +10,7 @@ import (
 func TestReplacesAnUpgradedServer(t *testing.T) {
 	t.Parallel()
 	dir := cluster(t)
-	installed, err := FindBinaries()
-	must(t, err)
+	installed := value(FindBinaries())(t)
 	// Not called "bin": then PostgreSQL would look for its libraries beside it.
 	bin := filepath.Join(filepath.Dir(dir), "programs")
 	must(t, os.Mkdir(bin, 0o755))
@@ -25,8 +24,7 @@ func TestReplacesAnUpgradedServer(t *testing.T) {
 	copyProgram(t, installed.Path("postgres"), upgrade)
 	must(t, os.Rename(upgrade, filepath.Join(bin, "postgres")))
 
-	c, err := Start(t.Context(), Config{Dir: dir, BinDir: bin, NoSync: true, Log: logger(t)})
-	must(t, err)
+	c := value(Start(t.Context(), Config{Dir: dir, BinDir: bin, NoSync: true, Log: logger(t)}))(t)
 	defer stop(t, c)
 	if c.PID() == pid {
 		t.Error("adopted a server whose program is gone from the disk")
@@ -35,11 +33,9 @@ func TestReplacesAnUpgradedServer(t *testing.T) {
 
 func copyProgram(t *testing.T, from, to string) {
 	t.Helper()
-	source, err := os.Open(from)
-	must(t, err)
+	source := value(os.Open(from))(t)
 	defer source.Close()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	must(t, err)
+	target := value(os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755))(t)
 	if _, err := io.Copy(target, source); err != nil {
 		t.Fatal(err)
 	}

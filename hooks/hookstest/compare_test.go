@@ -18,9 +18,7 @@ func TestRecording(t *testing.T) {
 	for _, act := range Acts() {
 		acts = append(acts, act.Name)
 	}
-	if !slices.Equal(r.Names(), acts) {
-		t.Errorf("the recording has %q, want %q", r.Names(), acts)
-	}
+	wardentest.Equal(t, "the recording", r.Names(), acts)
 	for _, s := range r.Scenes {
 		for _, shape := range s.Hooks {
 			if !slices.Contains(Events(), shape.Event()) || !hooks.Known(shape.Event()) {

@@ -47,8 +47,7 @@ type left struct {
 func start(t *testing.T, cmd *exec.Cmd) left {
 	t.Helper()
 	cmd.Env = append(os.Environ(), victim+"=1")
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
+	stdout := wardentest.Value(cmd.StdoutPipe())(t)
 	cmd.Stderr = os.Stderr
 	must(t, cmd.Start())
 	var l left
@@ -112,8 +111,7 @@ func TestAKilledGoCommandLeavesNothing(t *testing.T) {
 // TestEndLeavesTheRest: End ends no process of a folder that is gone by then, nor of a folder with another name.
 func TestEndLeavesTheRest(t *testing.T) {
 	t.Parallel()
-	w, err := warden.Start()
-	must(t, err)
+	w := wardentest.Value(warden.Start())(t)
 	removed, watched, other := t.TempDir(), t.TempDir(), t.TempDir()
 	alive := func(dir string) *exec.Cmd {
 		cmd := exec.Command("sleep", "1000")
@@ -145,8 +143,7 @@ func TestEndLeavesTheRest(t *testing.T) {
 
 func TestWatchRefusesPaths(t *testing.T) {
 	t.Parallel()
-	w, err := warden.Start()
-	must(t, err)
+	w := wardentest.Value(warden.Start())(t)
 	defer w.End()
 	for _, dir := range []string{"", "/", "relative", "/tmp/a b", "/tmp/*", "/tmp/a\n/etc", "//"} {
 		if w.Watch(dir) == nil {

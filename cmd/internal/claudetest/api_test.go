@@ -18,11 +18,9 @@ var must, equal = wardentest.Must, wardentest.Equal
 // post sends a body as the CLI does.
 func post(t *testing.T, api *FakeAPI, body string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/v1/messages?beta=true", strings.NewReader(body))
-	must(t, err)
+	req := wardentest.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/v1/messages?beta=true", strings.NewReader(body)))(t)
 	req.Header.Set("X-Claude-Code-Session-Id", "s-1")
-	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
+	resp := wardentest.Value(http.DefaultClient.Do(req))(t)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }

@@ -19,6 +19,8 @@ import (
 
 var must, equal = wardentest.Must, wardentest.Equal
 
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
 // These tests check the behaviour of the real CLI on which the daemon relies, so that an upgrade shows what has
 // changed. They do not use the daemon.
 
@@ -62,8 +64,7 @@ func openIn(t *testing.T, home claudetest.Home, api *claudetest.FakeAPI, hooks *
 	if c.change != nil {
 		c.change(&spec)
 	}
-	launch, err := claude.Runtime.Launch(spec)
-	must(t, err)
+	launch := value(claude.Runtime.Launch(spec))(t)
 	for _, f := range launch.Files {
 		must(t, os.WriteFile(f.Path, f.Content, 0o600))
 	}
@@ -119,8 +120,7 @@ func registers(s session) {
 	}
 	equal(s.t, "transcript "+c.Transcript+": configuration directory", runtimes.ConfigDirOfTranscript(c.Transcript), s.home.ConfigDir)
 	s.idle()
-	r, err := s.registry()
-	must(s.t, err)
+	r := value(s.registry())(s.t)
 	if r.PID != s.pid || r.SessionID != sessionID || r.Name != "developer-con-1" || r.Cwd != s.home.Workdir || !strings.HasSuffix(r.Tmux, ".%0") {
 		s.t.Errorf("registry %+v", r)
 	}
@@ -239,8 +239,7 @@ func takesWhatIsTyped(s session) {
 func takesSafePrompts(s session) {
 	s.api.SetScript(claudetest.Says("OK"))
 	for _, text := range []string{`a path C:\`, "look at @", "look at @note", "# no memory", "& no cloud", "? no help"} {
-		safe, err := runtimes.SafePrompt(text)
-		must(s.t, err)
+		safe := value(runtimes.SafePrompt(text))(s.t)
 		if c := s.turn(safe); c.Prompt != text {
 			s.t.Errorf("%q arrived as %q", text, c.Prompt)
 		}
@@ -281,8 +280,7 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 			t.Errorf("unexpected hook: %s", c.Payload)
 		}
 	}
-	transcript, err := os.ReadFile(last.Transcript)
-	must(t, err)
+	transcript := value(os.ReadFile(last.Transcript))(t)
 	if !claude.Runtime.TranscriptContains(transcript, "nonce-1") {
 		t.Error("the transcript has no user entry with the nonce")
 	}

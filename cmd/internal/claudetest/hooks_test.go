@@ -40,8 +40,7 @@ func TestHooks(t *testing.T) {
 		ok := t.Run(act.Name, func(t *testing.T) {
 			s.begin(t)
 			play()
-			scene, err := s.recorder.Scene(act.Name, s.payloads()...)
-			must(t, err)
+			scene := value(s.recorder.Scene(act.Name, s.payloads()...))(t)
 			got.Scenes = append(got.Scenes, scene)
 		})
 		if !ok {
@@ -54,8 +53,7 @@ func TestHooks(t *testing.T) {
 	if !*update {
 		return
 	}
-	text, err := got.Text()
-	must(t, err)
+	text := value(got.Text())(t)
 	must(t, os.WriteFile(filepath.Join("../../..", hookstest.Path), text, 0o644))
 }
 

@@ -56,8 +56,7 @@ func (s session) sameAsModel(file, prompt string, want []string) {
 	equal(s.t, "the model was given", marked.FindAllString(strings.Join(r.UserTexts(), "\n"), -1), want)
 	var told []string
 	poll(s.t, "the prompt in the transcript", func() bool { // the CLI writes a moment after its hooks
-		got, err := transcript.Read(s.t.Context(), claude.Runtime, file, transcript.Want{All: true})
-		must(s.t, err)
+		got := value(transcript.Read(s.t.Context(), claude.Runtime, file, transcript.Want{All: true}))(s.t)
 		told = nil
 		for _, m := range got.Messages {
 			told = append(told, marked.FindAllString(m.Text, -1)...)

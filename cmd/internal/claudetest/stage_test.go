@@ -33,8 +33,7 @@ func TestScreens(t *testing.T) {
 
 // recordAll records scenes in the given order. Without -update it only holds them against want.json.
 func recordAll(t *testing.T, all []scene) {
-	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
-	must(t, err)
+	raw := value(os.ReadFile(filepath.Join(screensDir, "want.json")))(t)
 	wants := map[string]runtimes.Screen{}
 	must(t, json.Unmarshal(raw, &wants))
 	s := &stage{t: t}

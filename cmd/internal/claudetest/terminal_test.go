@@ -140,8 +140,7 @@ func event(name string) func(hookCall) bool {
 // settings returns settings with the hooks of these tests, and further top-level keys.
 func (l *hookLog) settings(t *testing.T, more map[string]any) string {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := value(os.Executable())(t)
 	hooks := map[string]any{}
 	events := l.events
 	if events == nil {
@@ -154,8 +153,7 @@ func (l *hookLog) settings(t *testing.T, more map[string]any) string {
 	for k, v := range more {
 		s[k] = v
 	}
-	b, err := json.Marshal(s)
-	must(t, err)
+	b := value(json.Marshal(s))(t)
 	return string(b)
 }
 
@@ -174,8 +172,7 @@ type terminal struct {
 func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args ...string) *terminal {
 	t.Helper()
 	cli := claudetest.Install(t)
-	dir, err := os.MkdirTemp("", "us")
-	must(t, err)
+	dir := value(os.MkdirTemp("", "us"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	x := &terminal{t: t, sock: filepath.Join(dir, "s"), home: home}
 	cmd := exec.Command("tmux", "-u", "-S", x.sock, "-f", "/dev/null", "start-server", ";",

@@ -68,9 +68,7 @@ func TestStartInAWorktree(t *testing.T) {
 		{startTree{asked: true, branch: "fix-login"}, []string{con, "fix-login"}},
 		{startTree{base: "main"}, []string{con}},
 	} {
-		if err := c.tree.into(&agents.NewAgent{}, c.args); err == nil {
-			t.Errorf("%+v %q is taken", c.tree, c.args)
-		}
+		wantErr(t, fmt.Sprintf("%+v %q", c.tree, c.args), c.tree.into(&agents.NewAgent{}, c.args))
 	}
 }
 
@@ -91,9 +89,7 @@ func TestCalled(t *testing.T) {
 		for _, a := range called(agents, word) {
 			got = append(got, a.ID)
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: agents %v, want %v", word, got, want)
-		}
+		equal(t, fmt.Sprintf("%s: agents", word), fmt.Sprint(got), fmt.Sprint(want))
 	}
 	if got := called(agents[:1], persona); len(got) != 1 || got[0].ID != 3 {
 		t.Errorf("by persona alone: %+v", got)

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -19,15 +18,13 @@ import (
 // TestServePrintsALinkToATerminalOnly: whoever reads what the daemon has printed into a file or a journal must not get in by it.
 func TestServePrintsALinkToATerminalOnly(t *testing.T) {
 	t.Parallel()
-	log, err := os.Create(filepath.Join(t.TempDir(), "serve.log"))
-	must(t, err)
+	log := value(os.Create(filepath.Join(t.TempDir(), "serve.log")))(t)
 	defer log.Close()
 	read, pipe, err := os.Pipe()
 	must(t, err)
 	defer read.Close()
 	defer pipe.Close()
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
+	terminal := value(os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0))(t)
 	defer terminal.Close()
 	for _, c := range []struct {
 		what string
@@ -58,7 +55,5 @@ func TestServePrintsALinkToATerminalOnly(t *testing.T) {
 	}
 	var printed bytes.Buffer
 	printServing(&cli.App{Stdout: &printed}, &serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}}, "/srv/data")
-	if !strings.Contains(printed.String(), "\n  dashboard  run: understudy dashboard\n") {
-		t.Errorf("printed %s", &printed)
-	}
+	holds(t, "printed", printed.String(), "\n  dashboard  run: understudy dashboard\n")
 }

@@ -60,8 +60,7 @@ func checkHelp(t *testing.T, c *cobra.Command, path []string, name string) {
 		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
 		must(t, os.WriteFile(golden, stdout.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	must(t, err)
+	want := value(os.ReadFile(golden))(t)
 	if !bytes.Equal(stdout.Bytes(), want) {
 		t.Errorf("help differs from %s; go test -update writes it anew:\n%s", golden, &stdout)
 	}
@@ -119,9 +118,7 @@ func TestWhatIsNotFoundNamesTheNextCommand(t *testing.T) {
 	for _, code := range []daemon.Code{
 		daemon.CodeAgentNotFound, daemon.CodeHandoffNotFound, daemon.CodePermissionNotFound, daemon.CodePipelineNotFound, api.CodePersonaNotFound,
 	} {
-		if got := hint(daemon.Errorf(daemon.KindNotFound, code, "Not found")); !strings.Contains(got, "`understudy ") {
-			t.Errorf("%s: %q names no command", code, got)
-		}
+		holds(t, string(code), hint(daemon.Errorf(daemon.KindNotFound, code, "Not found")), "`understudy ")
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestHooksScriptsWritesEachScript: Again it changes nothing, and it overwrites nothing that somebody has changed.
@@ -26,8 +26,7 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 		t.Fatalf("%d scripts: %v", len(entries), err)
 	}
 	for _, e := range entries {
-		want, err := fs.ReadFile(hooks.Scripts, "scripts/"+e.Name())
-		must(t, err)
+		want := value(fs.ReadFile(hooks.Scripts, "scripts/"+e.Name()))(t)
 		path := filepath.Join(dir, e.Name())
 		got, err := os.ReadFile(path)
 		fi, _ := os.Stat(path)
@@ -37,10 +36,6 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 	}
 	own := filepath.Join(dir, entries[0].Name())
 	must(t, os.WriteFile(own, []byte("mine"), 0o600))
-	if err := writeScripts(a, dir); err == nil || !strings.Contains(err.Error(), own+" differs") {
-		t.Errorf("a script that somebody has changed: %v", err)
-	}
-	if got, err := os.ReadFile(own); err != nil || string(got) != "mine" {
-		t.Errorf("it is %q now, %v", got, err)
-	}
+	wantErr(t, "a script that somebody has changed", writeScripts(a, dir), own+" differs")
+	equal(t, "the script that somebody has changed", string(wardentest.Value(os.ReadFile(own))(t)), "mine")
 }

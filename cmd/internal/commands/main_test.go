@@ -13,4 +13,6 @@ func TestMain(m *testing.M) {
 	os.Exit(wardentest.Run(m.Run))
 }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr, holds = wardentest.Must, wardentest.Equal, wardentest.WantErr, wardentest.Holds
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

@@ -13,18 +13,12 @@ func TestRemoteFitsTheDaemon(t *testing.T) {
 	t.Parallel()
 	local := &url.URL{Scheme: "http", Host: "127.0.0.1:7555"}
 	text := remoteText(local, "", "con@desk")
-	for _, want := range []string{"ssh -L 7555:127.0.0.1:7555 con@desk", "tailscale serve --bg 7555", "reverse-proxy --from desk.example.org --to 127.0.0.1:7555", "No other machine reaches it"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in\n%s", want, text)
-		}
-	}
+	holds(t, "with an address", text, "ssh -L 7555:127.0.0.1:7555 con@desk", "tailscale serve --bg 7555", "reverse-proxy --from desk.example.org --to 127.0.0.1:7555", "No other machine reaches it")
 	text = remoteText(local, "https://desk.tail1.ts.net", "con@desk")
 	if !strings.Contains(text, "public_url: https://desk.tail1.ts.net") || strings.Contains(text, "example.org") || !strings.Contains(text, "remote --qr") {
 		t.Errorf("with a name:\n%s", text)
 	}
-	if text := remoteText(&url.URL{Host: "192.168.1.5:7433"}, "", "con@desk"); !strings.Contains(text, "Better listen on 127.0.0.1") {
-		t.Errorf("beyond loopback:\n%s", text)
-	}
+	holds(t, "beyond loopback", remoteText(&url.URL{Host: "192.168.1.5:7433"}, "", "con@desk"), "Better listen on 127.0.0.1")
 	for line := range strings.Lines(text) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("a line of %d columns: %s", len(line), line)
@@ -35,8 +29,7 @@ func TestRemoteFitsTheDaemon(t *testing.T) {
 // TestCodeIsDrawnDotByDot: what is printed has the dots of the code, and fits a terminal of 80x24.
 func TestCodeIsDrawnDotByDot(t *testing.T) {
 	t.Parallel()
-	code, err := qr.Encode("https://desk.tail12345.ts.net/login?key=ABCDEFGHIJKLMNOPQRSTUVWXYZ", qr.L)
-	must(t, err)
+	code := value(qr.Encode("https://desk.tail12345.ts.net/login?key=ABCDEFGHIJKLMNOPQRSTUVWXYZ", qr.L))(t)
 	lines := strings.Split(strings.TrimSuffix(codeText(code, false), "\n"), "\n")
 	if len(lines) > 22 || len([]rune(lines[0])) > 80 {
 		t.Errorf("%d lines of %d columns", len(lines), len([]rune(lines[0])))

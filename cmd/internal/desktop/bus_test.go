@@ -45,9 +45,7 @@ func serviceOn(t *testing.T, b cmdtest.SessionBus, n *notifications) {
 	conn := wardentest.Value(dbus.Connect(b.Address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	wardentest.Must(t, conn.Export(n, "/org/freedesktop/Notifications", cmdtest.NotificationService))
-	if _, err := conn.RequestName(cmdtest.NotificationService, dbus.NameFlagDoNotQueue); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Value(conn.RequestName(cmdtest.NotificationService, dbus.NameFlagDoNotQueue))(t)
 }
 
 // TestDesktop shows notifications on a real D-Bus.
@@ -71,9 +69,7 @@ func TestDesktop(t *testing.T) {
 			if channel, err := n.Notify(t.Context(), tell.Notification{Title: "--title <b>", Message: cmdtest.Hostile, Urgent: tt.urgent}); channel != "desktop" || err != nil {
 				t.Fatalf("told by %s, %v; want the desktop", channel, err)
 			}
-			if got := <-service.calls; got != tt.want {
-				t.Errorf("service got\n     %+v\nwant %+v", got, tt.want)
-			}
+			wardentest.Equal(t, "the service got", <-service.calls, tt.want)
 		})
 	}
 }

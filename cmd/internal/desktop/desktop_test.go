@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // desktopOf is the desktop whose session bus has this address.
@@ -56,9 +57,7 @@ func TestDesktopTakesTurns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most != 1 {
-		t.Errorf("%d were shown at once", most)
-	}
+	wardentest.Equal(t, "shown at once", most, 1)
 }
 
 func TestNoDesktop(t *testing.T) {

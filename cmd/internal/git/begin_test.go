@@ -137,15 +137,9 @@ func TestRepositoryMoved(t *testing.T) {
 	old, moved := r.Dir, r.Dir+"-moved here"
 	must(t, os.Rename(old, moved))
 	removal := worktree.Removal{Place: worktree.Place{Path: path, Base: "main"}, Dir: old, Branch: "new", Ref: "refs/understudy/removed/7", Force: true}
-	if out, err := newKeeper().Remove(t.Context(), removal); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
-		t.Errorf("not repaired: %+v, %v", out, err)
-	}
-	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err == nil || !strings.Contains(err.Error(), "worktree repair") {
-		t.Errorf("not repaired: %q, %v", kept, err)
-	}
-	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
-		t.Errorf("merge, not repaired: %+v, %v", m, err)
-	}
+	failed(newKeeper().Remove(t.Context(), removal))(t, "not repaired", "run `git worktree repair "+path+"` in its new place")
+	failed(newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path))(t, "not repaired", "worktree repair")
+	failed(newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}))(t, "merge, not repaired", "run `git worktree repair "+path+"` in its new place")
 	failed(Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}))(t, "push, not repaired", "worktree repair")
 	r = r.at(moved)
 	r.Git("worktree", "repair")

@@ -93,9 +93,7 @@ func TestTreesKilled(t *testing.T) {
 	}
 	must(t, syscall.Kill(-group, syscall.SIGSTOP)) // so that it can't tidy up before it is killed
 	cancel(killed)
-	if err := <-done; !errors.Is(err, killed) {
-		t.Errorf("killed: %v", err)
-	}
+	wantErr(t, "killed", <-done, killed)
 	value(os.Stat(r.Dir + "/.git/worktrees/1/index.lock"))(t)
 
 	// A filter that fails is no half-made tree, whose branch nobody could use.

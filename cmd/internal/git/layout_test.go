@@ -209,9 +209,7 @@ func TestOddRepositories(t *testing.T) {
 	if l := newKeeper().Look(t.Context(), worktree.Place{Path: path}); !strings.Contains(l.Problem, "which was not made there") {
 		t.Errorf("look: %+v", l)
 	}
-	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: "side"}); err == nil {
-		t.Errorf("merged: %+v", m)
-	}
+	failed(newKeeper().Merge(t.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: "side"}))(t, "merged")
 }
 
 // TestNoHookRuns: neither hooks that the repository tracks nor those that a person's relative core.hooksPath makes of them.

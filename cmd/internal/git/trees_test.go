@@ -94,9 +94,7 @@ func TestTreesAdd(t *testing.T) {
 	r.Git("config", "submodule.recurse", "true")
 
 	r.add("new", path).wantTree("new", head, path)
-	if fi, err := os.Stat(filepath.Dir(path)); err != nil || fi.Mode().Perm() != 0o700 {
-		t.Errorf("the folder of trees: %v, %v", fi.Mode(), err)
-	}
+	equal(t, "the folder of trees", value(os.Stat(filepath.Dir(path)))(t).Mode().Perm(), os.FileMode(0o700))
 	equal(t, "the branch follows another one", r.says("config", "--get-regexp", "^branch"), "branch.autosetupmerge always")
 	r.Write("a.go", "not committed\n") // is no matter of the trees
 	r.at(path).Write("a.go", "begun\n")

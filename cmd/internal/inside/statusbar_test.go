@@ -30,8 +30,7 @@ func barDaemon(t *testing.T, answer http.HandlerFunc) (root string) {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	must(t, os.Mkdir(filepath.Join(root, "run"), 0o700))
-	l, err := net.Listen("unix", filepath.Join(root, "run", "understudy.sock"))
-	must(t, err)
+	l := value(net.Listen("unix", filepath.Join(root, "run", "understudy.sock")))(t)
 	srv := &http.Server{Handler: answer}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()

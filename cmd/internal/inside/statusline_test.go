@@ -61,8 +61,7 @@ func newStatusRig(t testing.TB) *statusRig {
 // daemon answers at the hook socket.
 func (r *statusRig) daemon(answer http.HandlerFunc) {
 	r.t.Helper()
-	l, err := net.Listen("unix", r.dir+"/hook.sock")
-	must(r.t, err)
+	l := value(net.Listen("unix", r.dir+"/hook.sock"))(r.t)
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		r.reports <- q.Method + " " + q.URL.Path + " " + q.Header.Get("X-Understudy-Launch") + " " + string(body)
@@ -82,8 +81,7 @@ func (r *statusRig) daemon(answer http.HandlerFunc) {
 // settings writes a settings file whose status line is the command.
 func (r *statusRig) settings(file, command string) {
 	r.t.Helper()
-	text, err := json.Marshal(map[string]any{"model": "m", "statusLine": map[string]any{"type": "command", "command": command, "padding": 0}})
-	must(r.t, err)
+	text := value(json.Marshal(map[string]any{"model": "m", "statusLine": map[string]any{"type": "command", "command": command, "padding": 0}}))(r.t)
 	path := filepath.Join(r.dir, file)
 	must(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(r.t, os.WriteFile(path, text, 0o600))
@@ -139,9 +137,7 @@ func TestStatusLinePassesThrough(t *testing.T) {
 	if stdout != shown || stderr != "complaint\n" || code != 3 {
 		t.Errorf("%q, %q, exit code %d", stdout, stderr, code)
 	}
-	if got, err := os.ReadFile(r.dir + "/got"); err != nil || string(got) != r.input+"of the agent in "+r.dir+"\n" {
-		t.Errorf("it was given %q, %v", got, err)
-	}
+	wardentest.Equal(t, "it was given", string(wardentest.Value(os.ReadFile(r.dir+"/got"))(t)), r.input+"of the agent in "+r.dir+"\n")
 	r.wantReports(wantReport)
 
 	r.settings("home/.claude/settings.json", "exit 0") // reads nothing
@@ -324,3 +320,5 @@ func BenchmarkStatusLine(b *testing.B) {
 }
 
 var must = wardentest.Must
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

@@ -25,17 +25,13 @@ func TestCacheDir(t *testing.T) {
 		if err != nil || got != tt.want {
 			t.Errorf("%q: %q, %v", tt.variable, got, err)
 		}
-		if info, err := os.Stat(got); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: %v, %v", got, info, err)
-		}
+		wardentest.Equal(t, got, wardentest.Value(os.Stat(got))(t).Mode().Perm(), os.FileMode(0o700))
 	}
 	got, err := cacheDir(env(""), func() (string, error) { return "", errors.New("no HOME") })
 	if err != nil || !strings.HasPrefix(got, os.TempDir()) {
 		t.Errorf("without HOME: %q, %v", got, err)
 	}
-	if _, err := cacheDir(env("/dev/null/x"), user); err == nil || !strings.Contains(err.Error(), "UNDERSTUDY_CACHE") {
-		t.Errorf("unusable: %v", err)
-	}
+	wardentest.Failed(cacheDir(env("/dev/null/x"), user))(t, "unusable", "UNDERSTUDY_CACHE")
 }
 
 func TestPlatform(t *testing.T) {

@@ -1,7 +1,7 @@
 package opencode
 
 import (
-	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,10 +15,8 @@ import (
 
 // TestAStrangersListenerGetsNothing: somebody has read the port in the list of processes, and listens there first.
 func TestAStrangersListenerGetsNothing(t *testing.T) {
-	own, err := tmux.FindProcess(os.Getpid())
-	must(t, err)
-	parent, err := tmux.FindProcess(os.Getppid())
-	must(t, err)
+	own := value(tmux.FindProcess(os.Getpid()))(t)
+	parent := value(tmux.FindProcess(os.Getppid()))(t)
 	var heard atomic.Int32
 	l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		heard.Add(1)
@@ -37,11 +35,7 @@ func TestAStrangersListenerGetsNothing(t *testing.T) {
 		}
 	}
 	for _, stranger := range []tmux.Process{{}, {PID: 1 << 30}} {
-		if err := ask(stranger); !errors.Is(err, engine.ErrStranger) {
-			t.Errorf("a listener that is not in process %d: %v", stranger.PID, err)
-		}
+		wantErr(t, fmt.Sprintf("a listener that is not in process %d", stranger.PID), ask(stranger), engine.ErrStranger)
 	}
-	if heard.Load() != 2 {
-		t.Errorf("%d requests were heard", heard.Load())
-	}
+	equal(t, "requests that were heard", heard.Load(), int32(2))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // rest lets time pass in the bubble.
@@ -106,8 +107,7 @@ func (s *stage) told() []string {
 // sessionID is the id of the only session.
 func (s *stage) sessionID(t *testing.T) string {
 	t.Helper()
-	id, err := s.server().theSession(t.Context())
-	must(t, err)
+	id := value(s.server().theSession(t.Context()))(t)
 	return id
 }
 
@@ -118,9 +118,7 @@ func TestFollowMakesOneSession(t *testing.T) {
 		stop := s.follow()
 		rest(time.Second)
 		equal(t, "reports", s.told(), []string{"SessionStart"})
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Errorf("Follow ended with %v", err)
-		}
+		wantErr(t, "Follow", stop(), context.Canceled)
 		if titles := s.Titles(); len(titles) != 1 || !strings.HasPrefix(titles[0], "ada (understudy 7-") || strings.Contains(titles[0], "secret") || s.keys[0] != "session "+id {
 			t.Errorf("sessions %q, key %q", titles, s.keys[0])
 		}
@@ -194,8 +192,7 @@ func TestFollowKeepsTheConversation(t *testing.T) {
 		s.Type(id, "the last word")
 		rest(time.Second)
 		_ = stop()
-		b, err := os.ReadFile(s.link.Transcript)
-		must(t, err)
+		b := value(os.ReadFile(s.link.Transcript))(t)
 		if n := strings.Count(string(b), `"role":"user"`); n != recent+1 || !strings.Contains(string(b), "the last word") || strings.Count(string(b), "\n") != 2*n {
 			t.Errorf("%d prompts in\n%s", n, b)
 		}
@@ -213,11 +210,8 @@ func TestMirrorLeavesOutWhatWasReverted(t *testing.T) {
 		want := func(when string, prompts ...string) {
 			t.Helper()
 			rest(2 * time.Second)
-			b, err := os.ReadFile(s.link.Transcript)
-			must(t, err)
-			if n := strings.Count(string(b), `"role":"assistant"`); n != len(prompts) {
-				t.Errorf("%s: %d answers in\n%s", when, n, b)
-			}
+			b := value(os.ReadFile(s.link.Transcript))(t)
+			equal(t, when+": answers", strings.Count(string(b), `"role":"assistant"`), len(prompts))
 			for _, text := range []string{"first", "second", "third"} {
 				if strings.Contains(string(b), text) != slices.Contains(prompts, text) {
 					t.Errorf("%s: want %q in\n%s", when, prompts, b)
@@ -270,9 +264,7 @@ func TestExitYieldsToWork(t *testing.T) {
 		rest(time.Second)
 		must(t, s.server().Send(t.Context(), "paint it", time.Now()))
 		rest(10 * time.Second)
-		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: idle}); !errors.Is(err, daemon.ErrGivenWork) {
-			t.Errorf("exit after new work: %v", err)
-		}
+		wantErr(t, "exit after new work", s.server().Exit(t.Context(), &runtimes.Rest{Since: idle}), daemon.ErrGivenWork)
 		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: time.Now()}); err != nil {
 			t.Errorf("exit of an agent without new work: %v", err)
 		}
@@ -295,9 +287,7 @@ func TestAskLeavesNothing(t *testing.T) {
 				cancel()
 			}
 		})
-		if _, err := s.server().Ask(ctx, "what?"); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
-		}
+		wardentest.Failed(s.server().Ask(ctx, "what?"))(t, "cancelled", context.Canceled)
 		if titles := s.Titles(); len(titles) != 1 {
 			t.Errorf("sessions %q", titles)
 		}

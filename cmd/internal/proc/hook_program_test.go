@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestFindHookProgram: agents run the program that stands beside ours if both were built together.
@@ -88,10 +89,6 @@ func TestHookProgramIsKept(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("the copy: %v: %s", err, out)
 	}
-	if n, err := hooks.OpenSpool(dir.Spool()).Len(); err != nil || n != 1 {
-		t.Errorf("%d hooks are spooled, want 1: %v", n, err)
-	}
-	if _, err := KeepHookProgram(dir, installed); err == nil {
-		t.Error("a program that is gone was kept")
-	}
+	equal(t, "hooks that are spooled", wardentest.Value(hooks.OpenSpool(dir.Spool()).Len())(t), 1)
+	wardentest.Failed(KeepHookProgram(dir, installed))(t, "a program that is gone was kept")
 }

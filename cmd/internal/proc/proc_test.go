@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/child/childtest"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // shell is a one-shot that runs a script in dir.
@@ -119,9 +120,7 @@ func TestOneShotCancelled(t *testing.T) {
 			childtest.AwaitFile(t, filepath.Join(dir, "child"))
 			from := time.Now()
 			cancel(why)
-			if err := <-done; !errors.Is(err, why) {
-				t.Errorf("error %v", err)
-			}
+			wardentest.WantErr(t, "cancelled", <-done, why)
 			if took := time.Since(from); took > child.EndGrace+2*time.Second {
 				t.Errorf("it took %s", took)
 			}
@@ -131,9 +130,7 @@ func TestOneShotCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("before it began")
 	cancel(why)
-	if _, err := OneShot(ctx, shell("", "exit 0")); !errors.Is(err, why) {
-		t.Errorf("ended before: %v", err)
-	}
+	wardentest.Failed(OneShot(ctx, shell("", "exit 0")))(t, "ended before", why)
 }
 
 // TestOneShotDaemonKilled: a daemon that is killed takes its one-shot with it, although the one-shot

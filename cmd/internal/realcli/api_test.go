@@ -57,19 +57,16 @@ var wires = map[CLI]struct{ path, body, aside, asideAnswer string }{
 
 func post(t *testing.T, api *claudetest.FakeAPI, cli CLI, body string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/"+string(cli)+wires[cli].path, strings.NewReader(body))
-	must(t, err)
+	req := value(http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/"+string(cli)+wires[cli].path, strings.NewReader(body)))(t)
 	req.Header.Set("Session-Id", "s-1")
-	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
+	resp := value(http.DefaultClient.Do(req))(t)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
 
 func read(t *testing.T, resp *http.Response) string {
 	t.Helper()
-	b, err := io.ReadAll(resp.Body)
-	must(t, err)
+	b := value(io.ReadAll(resp.Body))(t)
 	return string(b)
 }
 

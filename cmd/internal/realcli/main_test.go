@@ -10,3 +10,5 @@ import (
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 var must, equal = wardentest.Must, wardentest.Equal
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

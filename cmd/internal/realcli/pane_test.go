@@ -38,8 +38,7 @@ func start(t *testing.T, cli CLI, api *claudetest.FakeAPI, home Home, args ...st
 	s := &session{t: t, server: tmuxtest.Server(t), cli: cli, api: api, home: home, output: filepath.Join(t.TempDir(), "output")}
 	argv := append([]string{"sh", "-c", `tmux pipe-pane -O "cat >'$1'"; shift; exec "$@"`, "sh", s.output}, home.Command(Install(t, cli), args...)...)
 	s.began = time.Now()
-	pane, err := s.server.Spawn(t.Context(), tmux.Spec{Session: "cli", Dir: home.Workdir, Argv: argv, Width: 120, Height: 40})
-	must(t, err)
+	pane := value(s.server.Spawn(t.Context(), tmux.Spec{Session: "cli", Dir: home.Workdir, Argv: argv, Width: 120, Height: 40}))(t)
 	s.ref = pane.Ref
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -57,15 +56,13 @@ func start(t *testing.T, cli CLI, api *claudetest.FakeAPI, home Home, args ...st
 func (s *session) view() (screen, title string) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context()) // for the report of a failed test
-	view, err := s.server.Capture(ctx, 0, false, s.ref)
-	must(s.t, err)
+	view := value(s.server.Capture(ctx, 0, false, s.ref))(s.t)
 	return view[s.ref.Pane], s.info().Title
 }
 
 func (s *session) info() tmux.PaneInfo {
 	s.t.Helper()
-	info, err := s.server.Inspect(context.WithoutCancel(s.t.Context()), s.ref)
-	must(s.t, err)
+	info := value(s.server.Inspect(context.WithoutCancel(s.t.Context()), s.ref))(s.t)
 	return info
 }
 

@@ -217,9 +217,7 @@ func TestTakeOver(t *testing.T) {
 	missing := strings.TrimSuffix(r.document(), ".md") + ".context.md"
 	r.prompt("You are the successor of agent 7. Your predecessor wrote a handoff document to " + r.document() + ". Read it and " + missing + ", then go on.")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if got := log[2].field("last_assistant_message"); !strings.Contains(got, "Paint the shed") {
-		t.Errorf("answer %q", got)
-	}
+	holds(t, "answer", log[2].field("last_assistant_message"), "Paint the shed")
 	text, err := os.ReadFile(r.document())
 	if err != nil || string(text) != document {
 		t.Error("the predecessor's document was changed")

@@ -9,4 +9,4 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr = wardentest.Must, wardentest.Equal, wardentest.WantErr

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestSettingsFileMistakes: a mistake is named by its line and key, with an example and without Go's words.
@@ -47,9 +47,7 @@ func TestSettingsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	for _, text := range []string{"", "# nothing yet\n", "---\n", "listen:\nhandoff:\n"} {
 		must(t, os.WriteFile(path, []byte(text), 0o600))
-		if s, err := LoadSettings(path, true, cmdtest.NoEnv); err != nil || s.Handoff.AckTimeout != DefaultSettings().Handoff.AckTimeout {
-			t.Errorf("%q: %v, %v", text, s, err)
-		}
+		equal(t, fmt.Sprintf("%q", text), wardentest.Value(LoadSettings(path, true, cmdtest.NoEnv))(t).Handoff.AckTimeout, DefaultSettings().Handoff.AckTimeout)
 	}
 	text := "handoff:\n  ack_timeout: 7s\n  max_document_bytes: 1_000\nruntimes:\n  claude:\n    command: [claude, 2]\n"
 	must(t, os.WriteFile(path, []byte(text), 0o600))
@@ -110,9 +108,7 @@ handoff:
 	}
 	unset.Handoff.Secrets = daemon.SecretsWarn
 	unset.Handoff.Targets = []string{"reviewer"}
-	if err := unset.check("config.yaml"); err == nil || !strings.Contains(err.Error(), "handoff.targets") {
-		t.Errorf("a target without a name: %v", err)
-	}
+	wantErr(t, "a target without a name", unset.check("config.yaml"), "handoff.targets")
 }
 
 // TestSettingsArePositive: a time or a number that is not positive is refused by its key.
@@ -172,9 +168,7 @@ func TestRemovedSettings(t *testing.T) {
 		"events.max_rows": fmt.Sprint(d.Log.MaxRows), "handoff.min_words": fmt.Sprint(d.Handoff.MinWords),
 		"limits.api_timeout": strings.TrimSuffix(d.Limits.APITimeout.String(), "0s"), "limits.max_waits": fmt.Sprint(d.Limits.MaxWaits),
 	}
-	if !maps.Equal(fixed, removed) {
-		t.Errorf("fixed at %v, and operators are told %v", fixed, removed)
-	}
+	equal(t, "fixed, as operators are told", fixed, removed)
 	if changes := differences(&want, &s); len(changes) > 0 {
 		t.Errorf("a reload names %v", changes)
 	}
@@ -280,8 +274,6 @@ func TestSettingsOfTargets(t *testing.T) {
 		t.Errorf("%+v, %v", routes, err)
 	}
 	must(t, os.Chmod(filepath.Join(root, "hook"), 0o644))
-	if _, err := s.Notify.routes(root, nil); err == nil || !strings.Contains(err.Error(), "notify.targets.phone.url_file") || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("a secret that others can read: %v", err)
-	}
+	wardentest.Failed(s.Notify.routes(root, nil))(t, "a secret that others can read", "notify.targets.phone.url_file", "chmod 600")
 	equal(t, "names", (&Settings{HostNames: []string{"a"}, PublicURL: "https://desk.example:8443"}).names(), []string{"a", "desk.example"})
 }

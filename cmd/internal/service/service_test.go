@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // nasty has what the files of services quote.
@@ -56,9 +58,7 @@ func TestServiceFiles(t *testing.T) {
 				must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
 				must(t, os.WriteFile(golden, []byte(s.content), 0o644))
 			}
-			if want, err := os.ReadFile(golden); err != nil || string(want) != s.content {
-				t.Errorf("differs from %s (%v); go test -update writes it anew:\n%s", golden, err, s.content)
-			}
+			equal(t, golden+" (go test -update writes it anew)", string(wardentest.Value(os.ReadFile(golden))(t)), s.content)
 			if c.goos == "darwin" {
 				wantStrings(t, s.content, nastyPath+"/understudy", nasty+"/data", nasty+":/usr/bin")
 			}
@@ -104,9 +104,7 @@ func TestServiceRefused(t *testing.T) {
 		{serviceSpec{goos: "linux", uid: 1, getenv: cmdtest.NoEnv}, "HOME is not set"},
 		{serviceSpec{goos: "plan9", getenv: cmdtest.NoEnv}, "no service for plan9"},
 	} {
-		if _, err := newService(c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", c.spec, err, c.want)
-		}
+		wardentest.Failed(newService(c.spec))(t, fmt.Sprintf("%+v", c.spec), c.want)
 	}
 }
 
@@ -252,9 +250,7 @@ func TestServiceInstall(t *testing.T) {
 
 	m.wants(installing, silent, "daemon-reload; enable --now understudy.service", "written    "+m.service.path)
 	for _, path := range []string{m.service.path, filepath.Join(m.root, "service.env")} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v %v", path, info, err)
-		}
+		equal(t, path, wardentest.Value(os.Stat(path))(t).Mode().Perm(), os.FileMode(0o600))
 	}
 	m.says(installing, "daemon-reload; enable --now understudy.service")
 	m.says(uninstalling, "disable understudy.service; daemon-reload")
@@ -273,12 +269,8 @@ func TestServiceInstall(t *testing.T) {
 	beside := filepath.Join(filepath.Dir(m.service.path), "mine.service")
 	must(t, os.WriteFile(beside, nil, 0o600))
 	m.wants(uninstalling, "", "disable --now understudy.service; daemon-reload", "removed    ", "its agents go on")
-	if _, err := os.Stat(filepath.Join(m.root, "service.env")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the variables are still there: %v", err)
-	}
-	if left, err := os.ReadDir(filepath.Dir(m.service.path)); err != nil || len(left) != 1 {
-		t.Errorf("left are %v (%v), want mine.service", left, err)
-	}
+	wardentest.Failed(os.Stat(filepath.Join(m.root, "service.env")))(t, "the variables are still there", os.ErrNotExist)
+	equal(t, "files that are left", len(wardentest.Value(os.ReadDir(filepath.Dir(m.service.path)))(t)), 1)
 }
 
 // TestServiceForeign: a file that somebody else wrote stays as it is.

@@ -98,9 +98,7 @@ func TestAgentLinesFit(t *testing.T) {
 		t.Errorf("at 200 columns:\n%s", all)
 	}
 	table.Wide, table.Agents[0].Host = true, "two"
-	if all := strings.Join(AgentLines(table, 0), "\n"); !strings.Contains(all, "two") || !strings.Contains(all, "Fix the cart of the shop, which forgets what was in it") || !strings.Contains(all, "BRANCH") {
-		t.Errorf("wide:\n%s", all)
-	}
+	holds(t, "wide", strings.Join(AgentLines(table, 0), "\n"), "two", "Fix the cart of the shop, which forgets what was in it", "BRANCH")
 	SortAgents(list, "state", needs)
 	equal(t, "by state", []int64{list[0].ID, list[1].ID, list[2].ID, list[3].ID}, []int64{12, 11, 10, 9})
 	SortAgents(list, "id", nil)

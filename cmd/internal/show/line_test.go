@@ -73,9 +73,7 @@ func TestGenerationsShowWhatWasAskedFor(t *testing.T) {
 			}
 			got = append(got, fmt.Sprint(g.Handoff.ID)+mark)
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("handoff %d: %v, want %s", shown, got, want)
-		}
+		equal(t, fmt.Sprintf("handoff %d", shown), fmt.Sprint(got), want)
 	}
 }
 
@@ -134,7 +132,5 @@ func TestPhases(t *testing.T) {
   ↻ retried: verifying
   ✗ verifying                   1.00 s  retry: document_missing
 `
-	if out.String() != want {
-		t.Errorf("printed:\n%s\nwant:\n%s", &out, want)
-	}
+	equal(t, "printed", out.String(), want)
 }

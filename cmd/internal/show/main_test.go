@@ -2,7 +2,6 @@ package show
 
 import (
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,11 +22,7 @@ func wantText(t *testing.T, got, want string) {
 // wantIn looks for texts in what was written.
 func wantIn(t *testing.T, got string, wants ...string) {
 	t.Helper()
-	for _, want := range wants {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
-		}
-	}
+	holds(t, "what was written", got, wants...)
 }
 
-var equal = wardentest.Equal
+var equal, holds = wardentest.Equal, wardentest.Holds

@@ -225,9 +225,7 @@ func TestPipelineProgressRedrawn(t *testing.T) {
 		w.told[done.Steps[i].ID] = daemon.StepSkipped
 	}
 	w.Look(&done)
-	if got := cmdtest.Seen(screen.String()); !strings.Contains(got, " running ") {
-		t.Errorf("while the run ends: %q", got)
-	}
+	holds(t, "while the run ends", cmdtest.Seen(screen.String()), " running ")
 	done.Status = daemon.PipelineDone
 	if !w.Look(&done) {
 		t.Error("the run has ended, and it is watched on")

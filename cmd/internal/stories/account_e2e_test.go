@@ -65,8 +65,7 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 
 	killAgent(r, third.ID)
 	r.awaitState(third.ID, daemon.Ended)
-	fourth, err := r.client.ResumeAgent(t.Context(), third.ID)
-	must(t, err)
+	fourth := value(r.client.ResumeAgent(t.Context(), third.ID))(t)
 	r.awaitAgent(fourth.ID, "registered", func(a daemon.Agent) bool { return a.State == daemon.Idle })
 	want(fourth.ID)
 
@@ -88,8 +87,7 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	killAgent(r, fourth.ID)
 	r.awaitState(fourth.ID, daemon.Ended)
 	must(t, os.Remove(filepath.Join(r.dir.Launch(fourth.ID), "account.json")))
-	fifth, err := r.client.ResumeAgent(t.Context(), fourth.ID)
-	must(t, err)
+	fifth := value(r.client.ResumeAgent(t.Context(), fourth.ID))(t)
 	fifth = r.awaitAgent(fifth.ID, "registered", func(a daemon.Agent) bool { return a.State == daemon.Idle })
 	if fifth.Account == nil || !slices.Equal(fifth.Account.Lost, []string{"ANTHROPIC_AUTH_TOKEN"}) {
 		t.Errorf("account %+v, want the token lost", fifth.Account)

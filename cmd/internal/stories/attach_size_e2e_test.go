@@ -95,8 +95,7 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	}
 	s.press("C-u")
 	next := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed).SuccessorID
-	b, err := r.client.Agent(t.Context(), *next)
-	must(t, err)
+	b := value(r.client.Agent(t.Context(), *next))(t)
 	wantSize(r, b, "80x23 latest manual 100 50")
 	s.detachFrom()
 	wantSize(r, b, "100x50 manual ")

@@ -111,11 +111,9 @@ func takesKeys(t *testing.T, p *tab, a daemon.Agent) {
 func startAsking(r *rig) (daemon.Agent, sight.Dialog) {
 	r.t.Helper()
 	r.misbehave("trust")
-	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work})
-	must(r.t, err)
+	a := value(r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work}))(r.t)
 	a = awaitAsked(r, a.ID, trusts)
-	d, err := r.client.Dialog(r.t.Context(), a.ID)
-	must(r.t, err)
+	d := value(r.client.Dialog(r.t.Context(), a.ID))(r.t)
 	return a, d
 }
 

@@ -85,12 +85,10 @@ func sendsASquatterNoProof(t *testing.T, p *tab) {
 			t.Errorf("the squatter was sent %s %s with the proof %q", got.Method, got.URL, got.Header.Get("X-Understudy-Page"))
 		}
 		for _, path := range []string{"/", "/api/agents", "/ui/settings"} {
-			again, err := http.NewRequestWithContext(t.Context(), "GET", p.base+path, nil)
-			must(t, err)
+			again := value(http.NewRequestWithContext(t.Context(), "GET", p.base+path, nil))(t)
 			again.Header = got.Header.Clone()
 			again.Header.Set("Sec-Fetch-Site", "same-origin")
-			res, err := http.DefaultClient.Do(again)
-			must(t, err)
+			res := value(http.DefaultClient.Do(again))(t)
 			res.Body.Close()
 			// A cookie alone opens only the empty frame of a page.
 			if res.StatusCode != http.StatusUnauthorized && res.Header.Get("X-Understudy-Answer") != "" || strings.HasPrefix(path, "/api") && res.StatusCode != http.StatusUnauthorized {

@@ -116,15 +116,13 @@ func notifyTargets(r *rig, yaml string) {
 	r.t.Helper()
 	path := filepath.Join(r.root, "config.yaml")
 	must(r.t, os.WriteFile(path, []byte(yaml), 0o600))
-	s, err := serve.LoadSettings(path, true, func(string) string { return "" })
-	must(r.t, err)
+	s := value(serve.LoadSettings(path, true, func(string) string { return "" }))(r.t)
 	r.cfg.Settings.Notify.Targets = s.Notify.Targets
 }
 
 // hostOf returns the id of the rig's host.
 func hostOf(r *rig) string {
 	r.t.Helper()
-	host, err := r.dir.HostID()
-	must(r.t, err)
+	host := value(r.dir.HostID())(r.t)
 	return host
 }

@@ -133,8 +133,7 @@ func commitAgents(r *rig, from, to int, hostile string) {
 	store := r.database()
 	states := []daemon.AgentState{daemon.Working, daemon.Idle, daemon.Waiting}
 	for i := from; i < to; i++ {
-		id, err := store.NextID(r.t.Context(), daemon.AgentIDs)
-		must(r.t, err)
+		id := value(store.NextID(r.t.Context(), daemon.AgentIDs))(r.t)
 		limit, percent, pane, slug := int64(200_000), float64(2*i%100), "%1", "developer-con-1"
 		now := time.Now().UTC()
 		a := &daemon.Agent{

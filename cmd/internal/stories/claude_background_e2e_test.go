@@ -110,8 +110,7 @@ func (r *claudeRig) losesItsPane(a daemon.Agent) {
 // stop ends the session, and leaves the view to the person. After a resume, a pane of ours has the session, with all that was said.
 func (r *claudeRig) isTakenBackFromAPerson() {
 	r.installHooks()
-	person, err := tmux.New(tmux.Config{Socket: r.startForeign(append([]string{r.cli}, manual...)...)})
-	must(r.t, err)
+	person := value(tmux.New(tmux.Config{Socket: r.startForeign(append([]string{r.cli}, manual...)...)}))(r.t)
 	a := r.awaitForeign()
 	r.talk(a.ID, "remember the number 4711")
 	was := agentRow(r.rig, a.ID)
@@ -130,8 +129,7 @@ func (r *claudeRig) isTakenBackFromAPerson() {
 	if !alive(was.PID) {
 		r.t.Error("the view in the person's own pane was ended")
 	}
-	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
-	must(r.t, err)
+	again := value(r.client.ResumeAgent(r.t.Context(), a.ID))(r.t)
 	r.awaitState(again.ID, daemon.Idle)
 	r.talk(again.ID, "which number was it?")
 	requests := r.api.Requests()

@@ -73,8 +73,7 @@ func (r *claudeRig) personSets(statusLine map[string]any) {
 	if statusLine != nil {
 		settings["statusLine"] = statusLine
 	}
-	b, err := json.Marshal(settings)
-	must(r.t, err)
+	b := value(json.Marshal(settings))(r.t)
 	path := filepath.Join(r.home.ConfigDir, "settings.json")
 	writeFile(r.rig, path, string(b))
 	writeSettings(r.t, path, hooks.SessionStart, "while test -e '"+r.obstacle()+"'; do sleep 0.3; done")

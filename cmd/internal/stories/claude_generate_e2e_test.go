@@ -169,8 +169,7 @@ func (r *claudeRig) forkProcesses() (pids []int) {
 		if !bytes.Contains(argv, []byte("\x00--fork-session\x00")) || !bytes.Contains(environ, []byte("CLAUDE_CONFIG_DIR="+r.home.ConfigDir+"\x00")) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		must(r.t, err)
+		pid := value(strconv.Atoi(filepath.Base(filepath.Dir(file))))(r.t)
 		pids = append(pids, pid)
 	}
 	return pids

@@ -153,10 +153,8 @@ func (r *claudeRig) makeRepository() {
 func (r *claudeRig) installHooks() {
 	r.t.Helper()
 	path := filepath.Join(r.home.ConfigDir, "settings.json")
-	before, err := hooks.ReadSettings(path)
-	must(r.t, err)
-	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.Events})
-	must(r.t, err)
+	before := value(hooks.ReadSettings(path))(r.t)
+	plan := value(hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.Events}))(r.t)
 	must(r.t, hooks.Apply(plan.For(path, time.Now())))
 }
 
@@ -175,10 +173,8 @@ func (r *claudeRig) startForeign(argv ...string) (socket string) {
 	}
 	run(append([]string{"new-session", "-d", "-x", "120", "-y", "40", "-c", r.work, "--"}, argv...)...)
 	run("new-window", "-d", "--", "tail", "-f", "/dev/null") // The server must outlive the agent, as a person's server does.
-	pid, err := strconv.Atoi(run("display-message", "-p", "#{pid}"))
-	must(r.t, err)
-	server, err := tmux.FindProcess(pid)
-	must(r.t, err)
+	pid := value(strconv.Atoi(run("display-message", "-p", "#{pid}")))(r.t)
+	server := value(tmux.FindProcess(pid))(r.t)
 	r.t.Cleanup(func() {
 		run("kill-server")
 		r.await("the end of the person's tmux server", func() (bool, string) { return !server.Alive(), socket })

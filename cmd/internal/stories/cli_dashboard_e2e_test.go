@@ -53,8 +53,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	if info, statErr := os.Stat(page); err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the file: %v, %v %v", info, err, statErr)
 	}
-	other, err := r.client.DashboardLink(t.Context())
-	must(t, err)
+	other := value(r.client.DashboardLink(t.Context()))(t)
 	signInWith(t, other.URL)
 	there("another link was used", true)
 	_, url, _ := strings.Cut(string(b), "url=")
@@ -79,8 +78,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 func signInWith(t *testing.T, link string) {
 	t.Helper()
 	address, key, _ := strings.Cut(link, "?key=")
-	res, err := http.Post(address, "application/json", strings.NewReader(`{"key": "`+key+`"}`))
-	must(t, err)
+	res := value(http.Post(address, "application/json", strings.NewReader(`{"key": "`+key+`"}`)))(t)
 	res.Body.Close()
 	if res.StatusCode != http.StatusCreated {
 		t.Errorf("%s: %s", link, res.Status)
@@ -103,8 +101,7 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 		t.Errorf("without a login: exit code %d, %s", code, out)
 	}
 	for range 2 {
-		link, err := r.client.DashboardLink(t.Context())
-		must(t, err)
+		link := value(r.client.DashboardLink(t.Context()))(t)
 		signInWith(t, link.URL)
 	}
 	logins, err := r.client.Logins(t.Context())

@@ -20,8 +20,7 @@ func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 
 	c := api.NewClient(data.At(dir).Socket())
 	defer c.Close()
-	p, err := c.Pipeline(t.Context(), 1)
-	must(t, err)
+	p := value(c.Pipeline(t.Context(), 1))(t)
 	if p.Status != daemon.PipelineDone || p.Prompt != demo.PipelineRequest || p.Steps[1].Comment != demo.PipelineComment || len(p.Warnings) > 0 {
 		t.Errorf("pipeline %+v", p)
 	}

@@ -112,10 +112,8 @@ func awaitExit(t *testing.T, done <-chan int) int {
 // serversOf returns the servers of a data directory: PostgreSQL and tmux.
 func serversOf(t *testing.T, dir string) []tmux.Process {
 	t.Helper()
-	postgres, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
-	must(t, err)
-	server, err := exec.Command("tmux", "-S", filepath.Join(dir, "run", "tmux.sock"), "display-message", "-p", "#{pid}").Output()
-	must(t, err)
+	postgres := value(os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid")))(t)
+	server := value(exec.Command("tmux", "-S", filepath.Join(dir, "run", "tmux.sock"), "display-message", "-p", "#{pid}").Output())(t)
 	var found []tmux.Process
 	for _, text := range []string{string(postgres), string(server)} {
 		line, _, _ := strings.Cut(text, "\n")
@@ -126,8 +124,7 @@ func serversOf(t *testing.T, dir string) []tmux.Process {
 
 func findProcess(t *testing.T, number string) tmux.Process {
 	t.Helper()
-	pid, err := strconv.Atoi(number)
-	must(t, err)
+	pid := value(strconv.Atoi(number))(t)
 	p, err := tmux.FindProcess(pid)
 	if err != nil {
 		t.Fatalf("process %d: %v", pid, err)

@@ -134,7 +134,6 @@ func (s *seat) wantTerminal(want term.State) {
 // terminalMode is how a terminal treats what is typed.
 func terminalMode(t testing.TB, tty *os.File) term.State {
 	t.Helper()
-	mode, err := term.GetState(int(tty.Fd()))
-	must(t, err)
+	mode := value(term.GetState(int(tty.Fd())))(t)
 	return *mode
 }

@@ -43,8 +43,7 @@ func runWith(r *rig, env map[string]string, stdin string, args ...string) (code 
 // launchEnv is the environment with which the agent's process was started.
 func launchEnv(r *rig, agentID int64) map[string]string {
 	r.t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
-	must(r.t, err)
+	b := value(os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID)))(r.t)
 	env := map[string]string{}
 	for entry := range strings.SplitSeq(string(b), "\x00") {
 		if name, value, ok := strings.Cut(entry, "="); ok {

@@ -48,8 +48,7 @@ func runScripts(t *testing.T, pattern string) {
 			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(top) })
 			dir := filepath.Join(top, "d")
-			script, err := os.ReadFile(file)
-			must(t, err)
+			script := value(os.ReadFile(file))(t)
 			database := ""
 			if strings.Contains(string(script), "\nexec understudy serve") {
 				database = dbtest.New(t, db.Migrate)

@@ -104,8 +104,7 @@ func startDaemonChild(r *rig) *daemonChild {
 func launchDaemon(r *rig, told crashDaemon) *daemonChild {
 	r.t.Helper()
 	told.Root, told.Settings, told.Environ, told.Binary, told.Hook = r.root, r.cfg.Settings, r.cfg.Environ, r.cfg.Binary, r.cfg.HookBinary
-	arg, err := json.Marshal(told)
-	must(r.t, err)
+	arg := value(json.Marshal(told))(r.t)
 	own, err := os.Executable() // No other program knows this command.
 	must(r.t, err)
 	c := &daemonChild{cmd: exec.Command(own, "crash-serve", string(arg)), dead: make(chan struct{})}

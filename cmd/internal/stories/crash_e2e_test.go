@@ -91,8 +91,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 		r.t.Errorf("agents %+v: want the ended one and its one successor", agents)
 	}
 	for _, a := range agents {
-		b, err := os.ReadFile(*a.TranscriptPath)
-		must(r.t, err)
+		b := value(os.ReadFile(*a.TranscriptPath))(r.t)
 		want := 1
 		if a.EndedAt != nil && h.Mode == daemon.ModeGenerate {
 			want = 0
@@ -104,8 +103,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	if files, err := os.ReadDir(filepath.Dir(h.FilePath)); err != nil || len(files) != 2 {
 		r.t.Errorf("files %v, %v: want the document and its context", files, err)
 	}
-	moves, err := r.client.Transitions(ctx, h.ID)
-	must(r.t, err)
+	moves := value(r.client.Transitions(ctx, h.ID))(r.t)
 	var path []string
 	for i, m := range moves {
 		if i > 0 && moves[i-1].To != m.From {
@@ -118,8 +116,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 		want = strings.Replace(want, "instructing awaiting_document", "generating", 1)
 	}
 	wardentest.Equal(r.t, "went through", strings.Join(path, " "), want)
-	panes, err := r.tmux.List(ctx)
-	must(r.t, err)
+	panes := value(r.tmux.List(ctx))(r.t)
 	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
 		r.t.Errorf("panes %+v: want the successor's alone", panes)
 	}

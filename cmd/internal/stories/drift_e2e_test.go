@@ -66,8 +66,7 @@ func TestDrift(t *testing.T) {
 	}
 	for _, name := range names {
 		name, version, _ := strings.Cut(name, "@")
-		rt, err := catalog.For(name)
-		must(t, err)
+		rt := value(catalog.For(name))(t)
 		var measured runtimes.Tried
 		if version != "" {
 			outcome := outcomeOf(t, rt, version)
@@ -87,8 +86,7 @@ func TestDrift(t *testing.T) {
 // newest that is too old.
 func tryReleased(t *testing.T, rt *runtimes.Runtime, pkg string) runtimes.Tried {
 	t.Helper()
-	released, err := npmtest.Versions(pkg)
-	must(t, err)
+	released := value(npmtest.Versions(pkg))(t)
 	var enough, tooOld []string
 	for _, version := range released {
 		if rt.CheckVersion(version) == nil {

@@ -45,3 +45,5 @@ func TestMain(m *testing.M) {
 }
 
 var must = wardentest.Must
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }

@@ -97,8 +97,7 @@ func openMCP(t *testing.T, env ...string) *mcpSession {
 
 func connectMCP(t *testing.T, transport mcp.Transport) *mcpSession {
 	t.Helper()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), transport, nil)
-	must(t, err)
+	session := value(mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), transport, nil))(t)
 	return &mcpSession{t, session}
 }
 
@@ -173,8 +172,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	a := r.startAgent(con)
 	environ := launchFile(r, a.ID).Env
 	m := openMCPFor(r, t, a.ID)
-	list, err := m.ListTools(t.Context(), nil)
-	must(t, err)
+	list := value(m.ListTools(t.Context(), nil))(t)
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)

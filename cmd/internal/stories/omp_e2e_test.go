@@ -187,7 +187,6 @@ func compacts(r *runtimeRig, a daemon.Agent) int64 {
 // sendCommand gives the agent an operator's command, and waits until it was taken.
 func (r *runtimeRig) sendCommand(agentID int64, text string) {
 	r.t.Helper()
-	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, true)
-	must(r.t, err)
+	dl := value(r.client.SendMessage(r.t.Context(), agentID, text, true))(r.t)
 	r.awaitVerdict(agentID, dl.ID, daemon.Submitted)
 }

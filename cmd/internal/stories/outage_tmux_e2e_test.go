@@ -24,8 +24,7 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	first, _ := startForeignAgent(r, alone, "")
 	var more []int64
 	for i := range 2 {
-		a, err := startAnother(r, several, fmt.Sprintf("person-%d", i))
-		must(t, err)
+		a := value(startAnother(r, several, fmt.Sprintf("person-%d", i)))(t)
 		more = append(more, a.ID)
 	}
 	end := func(s *tmux.Server, ids ...int64) {

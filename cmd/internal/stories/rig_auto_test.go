@@ -161,8 +161,7 @@ func backdateRegistration(r *rig, agentID int64) {
 func handoffsOf(r *rig, agentID int64) []daemon.Handoff {
 	r.t.Helper()
 	store := r.database()
-	list, err := store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100})
-	must(r.t, err)
+	list := value(store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100}))(r.t)
 	return list
 }
 
@@ -211,8 +210,7 @@ func settingsFile(r *rig) string {
 // installCommand puts the command /handoff where the agents look for commands.
 func installCommand(r *rig) hooks.Plan {
 	r.t.Helper()
-	now, err := hooks.ReadSlash(settingsFile(r))
-	must(r.t, err)
+	now := value(hooks.ReadSlash(settingsFile(r)))(r.t)
 	plan, err := hooks.PlanSlash(now, hooks.InstallOptions{Bin: cmdtest.MainProgram(r.t), DataDir: r.root})
 	if err == nil {
 		err = hooks.Apply(plan)
@@ -226,10 +224,8 @@ func installCommand(r *rig) hooks.Plan {
 // appendLine adds a line to a transcript.
 func (r *rig) appendLine(path string, line map[string]any) {
 	r.t.Helper()
-	b, err := json.Marshal(line)
-	must(r.t, err)
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	must(r.t, err)
+	b := value(json.Marshal(line))(r.t)
+	f := value(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(r.t)
 	defer f.Close()
 	if _, err := f.Write(append(b, '\n')); err != nil {
 		r.t.Fatal(err)

@@ -267,8 +267,7 @@ func (r *claudeRig) wantNoDialog(agentID int64) {
 // logPhases prints how long each phase took.
 func (r *claudeRig) logPhases(handoffID int64) {
 	r.t.Helper()
-	moves, err := r.client.Transitions(r.t.Context(), handoffID)
-	must(r.t, err)
+	moves := value(r.client.Transitions(r.t.Context(), handoffID))(r.t)
 	last := r.getHandoff(handoffID).CreatedAt
 	var b strings.Builder
 	for _, m := range moves {

@@ -122,8 +122,7 @@ func contextOf(r *rig, h daemon.Handoff) contextFile {
 func recordOf(r *rig, handoffID int64) daemon.Record {
 	r.t.Helper()
 	store := r.database()
-	rec, err := store.Record(r.t.Context(), handoffID)
-	must(r.t, err)
+	rec := value(store.Record(r.t.Context(), handoffID))(r.t)
 	return rec
 }
 

@@ -60,11 +60,9 @@ func beVictim(t *testing.T) {
 		Session: "agent", Dir: "/", Argv: []string{"sh", "-c", "trap '' HUP TERM; while :; do sleep 1000; done"},
 	})
 	must(t, err)
-	database, err := pgx.ParseConfig(dbtest.New(t, nil))
-	must(t, err)
+	database := value(pgx.ParseConfig(dbtest.New(t, nil)))(t)
 	cluster := filepath.Dir(database.Host)
-	postmaster, err := os.ReadFile(filepath.Join(cluster, "data", "postmaster.pid"))
-	must(t, err)
+	postmaster := value(os.ReadFile(filepath.Join(cluster, "data", "postmaster.pid")))(t)
 	var pid int
 	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
 		t.Fatal(err)

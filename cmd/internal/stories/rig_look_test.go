@@ -20,8 +20,7 @@ import (
 // pane is the agent's pane on the rig's own tmux server.
 func (r *rig) pane(agentID int64) tmux.PaneInfo {
 	r.t.Helper()
-	panes, err := r.tmux.List(r.t.Context())
-	must(r.t, err)
+	panes := value(r.tmux.List(r.t.Context()))(r.t)
 	for _, p := range panes {
 		if p.Mark == strconv.FormatInt(agentID, 10) {
 			return p
@@ -46,8 +45,7 @@ func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
 func (r *rig) shown(agentID int64) string {
 	r.t.Helper()
 	p := r.pane(agentID)
-	shown, err := r.tmux.Capture(r.t.Context(), 0, false, p.Ref)
-	must(r.t, err)
+	shown := value(r.tmux.Capture(r.t.Context(), 0, false, p.Ref))(r.t)
 	return shown[p.Pane]
 }
 
@@ -62,8 +60,7 @@ func (r *rig) awaitShown(agentID int64, text string) {
 
 func (r *rig) getAgent(id int64) daemon.Agent {
 	r.t.Helper()
-	a, err := r.client.Agent(r.t.Context(), id)
-	must(r.t, err)
+	a := value(r.client.Agent(r.t.Context(), id))(r.t)
 	return a
 }
 
@@ -71,15 +68,13 @@ func (r *rig) getAgent(id int64) daemon.Agent {
 // as well.
 func (r *rig) latestHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()
-	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
-	must(r.t, err)
+	h := value(r.client.LatestHandoff(r.t.Context(), agentID))(r.t)
 	return h
 }
 
 func (r *rig) getHandoff(id int64) daemon.Handoff {
 	r.t.Helper()
-	h, err := r.client.Handoff(r.t.Context(), id)
-	must(r.t, err)
+	h := value(r.client.Handoff(r.t.Context(), id))(r.t)
 	return h
 }
 
@@ -121,8 +116,7 @@ func (r *rig) holdTurn(agentID int64, directive string) (release func()) {
 // deliveries lists the agent's deliveries, oldest first.
 func (r *rig) deliveries(agentID int64) []daemon.Delivery {
 	r.t.Helper()
-	list, err := r.client.Messages(r.t.Context(), agentID, allRows)
-	must(r.t, err)
+	list := value(r.client.Messages(r.t.Context(), agentID, allRows))(r.t)
 	slices.Reverse(list)
 	return list
 }
@@ -224,16 +218,14 @@ func (r *rig) wantTold(agentID int64, parts ...string) {
 // readFile returns what a file holds.
 func (r *rig) readFile(path string) string {
 	r.t.Helper()
-	b, err := os.ReadFile(path)
-	must(r.t, err)
+	b := value(os.ReadFile(path))(r.t)
 	return string(b)
 }
 
 // successors lists the agents that directly followed an agent, oldest first.
 func (r *rig) successors(agentID int64) []daemon.Agent {
 	r.t.Helper()
-	list, err := r.client.Agents(r.t.Context(), allRows)
-	must(r.t, err)
+	list := value(r.client.Agents(r.t.Context(), allRows))(r.t)
 	var out []daemon.Agent
 	for _, a := range list {
 		if a.PreviousAgentID != nil && *a.PreviousAgentID == agentID {
@@ -260,8 +252,7 @@ func (r *rig) handoffEvents(handoffID int64, typ string) []event.Event {
 
 func (r *rig) eventsWhere(keep func(event.Event) bool) []event.Event {
 	r.t.Helper()
-	events, err := r.events(r.t.Context())
-	must(r.t, err)
+	events := value(r.events(r.t.Context()))(r.t)
 	return slices.DeleteFunc(events, func(e event.Event) bool { return !keep(e) })
 }
 

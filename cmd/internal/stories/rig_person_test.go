@@ -56,8 +56,7 @@ func startPerson(r *rig, server *tmux.Server) *person {
 // registerBySpool makes a session in a pane register by a spooled hook, as if no daemon had run when it started.
 func registerBySpool(r *rig, session string, pane tmux.PaneInfo) daemon.Agent {
 	r.t.Helper()
-	proc, err := tmux.FindProcess(pane.PID)
-	must(r.t, err)
+	proc := value(tmux.FindProcess(pane.PID))(r.t)
 	body, err := json.Marshal(map[string]string{"session_id": session, "cwd": r.work, "source": "startup", "transcript_path": "/t/" + session + ".jsonl"})
 	must(r.t, err)
 	now := time.Now()

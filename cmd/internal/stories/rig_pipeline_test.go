@@ -114,8 +114,7 @@ func said(s *string) string {
 func pipelineEvents(r *rig, id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
-	events, err := store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000})
-	must(r.t, err)
+	events := value(store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000}))(r.t)
 	return events
 }
 
@@ -145,8 +144,7 @@ func awaitWorkingAgent(r *rig, id int64, n int) daemon.Agent {
 func agentRow(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
 	store := r.database()
-	a, err := store.Agent(r.t.Context(), agentID)
-	must(r.t, err)
+	a := value(store.Agent(r.t.Context(), agentID))(r.t)
 	return a
 }
 

@@ -273,8 +273,7 @@ func (r *runtimeRig) newAgent(mode string) daemon.Agent {
 // endAll ends all agents by force.
 func (r *runtimeRig) endAll() {
 	r.t.Helper()
-	list, err := r.client.Agents(r.t.Context(), allRows)
-	must(r.t, err)
+	list := value(r.client.Agents(r.t.Context(), allRows))(r.t)
 	r.api.Release()
 	for _, a := range list {
 		if a.State != daemon.Ended {

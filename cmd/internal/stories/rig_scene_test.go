@@ -58,8 +58,7 @@ var cast = []struct {
 // stageScene puts a scene into the database of a rig whose daemon runs.
 func stageScene(r *rig, say, write func(string) string) *scene {
 	r.t.Helper()
-	host, err := r.dir.HostID()
-	must(r.t, err)
+	host := value(r.dir.HostID())(r.t)
 	s := &scene{
 		agents: map[string]int64{}, handoffs: map[string]int64{}, runs: map[string]int64{},
 		r: r, store: r.database(), own: host, now: time.Now().UTC().Truncate(time.Second), say: say, write: write,

@@ -78,8 +78,7 @@ func newRigIn(t testing.TB, in string) *rig {
 	}
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{cmdtest.AgentProgram(t)}}}
 	r.cfg.HookBinary = cmdtest.HookProgram(t)
-	server, err := tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()})
-	must(t, err)
+	server := value(tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()}))(t)
 	r.tmux, r.client, r.commits = server, api.NewClient(r.dir.Socket()), newBell()
 	t.Cleanup(func() {
 		r.client.Close()
@@ -311,8 +310,7 @@ func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 // database is openDatabase; it fails the test on an error.
 func (r *rig) database() daemon.Store {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	must(r.t, err)
+	store := value(r.openDatabase(r.t.Context()))(r.t)
 	return store
 }
 

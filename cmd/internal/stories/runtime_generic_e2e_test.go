@@ -19,8 +19,7 @@ const toy = "toy"
 
 func toySettings(t testing.TB) serve.RuntimeSettings {
 	t.Helper()
-	script, err := filepath.Abs(filepath.Join("testdata", "toy.sh"))
-	must(t, err)
+	script := value(filepath.Abs(filepath.Join("testdata", "toy.sh")))(t)
 	return serve.RuntimeSettings{Command: []string{"sh", script}, Ready: `^toy> `, Exit: "exit", Quiet: time.Second}
 }
 

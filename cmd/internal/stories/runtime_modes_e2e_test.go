@@ -85,8 +85,7 @@ var aliases = map[string][]string{
 func TestModes(t *testing.T) {
 	t.Parallel()
 	for _, name := range catalog.Names() {
-		rt, err := catalog.For(name)
-		must(t, err)
+		rt := value(catalog.For(name))(t)
 		for _, kind := range settingsKinds {
 			if _, ok := ownSettings[name][kind]; !ok {
 				t.Errorf("%s has no settings that are %s", name, kind)

@@ -225,10 +225,8 @@ func (r *roundRig) wantBriefed(h daemon.Handoff, next daemon.Agent, i int) {
 // rest of it, which has the focus.
 func (r *roundRig) wantInstructed(h daemon.Handoff, runtime, focus string) {
 	r.t.Helper()
-	rt, err := catalog.For(runtime)
-	must(r.t, err)
-	list, err := r.database().Deliveries(r.t.Context(), h.AgentID, 0, 9)
-	must(r.t, err)
+	rt := value(catalog.For(runtime))(r.t)
+	list := value(r.database().Deliveries(r.t.Context(), h.AgentID, 0, 9))(r.t)
 	list = slices.DeleteFunc(list, func(dl daemon.Delivery) bool { return dl.Kind != daemon.KindInstruction })
 	if len(list) != 1 || (list[0].HookKey != "") != rt.Can.HoldsTurn {
 		r.t.Errorf("agent %d of %s was instructed by %+v; its turn can be held: %t", h.AgentID, rt.Name, list, rt.Can.HoldsTurn)

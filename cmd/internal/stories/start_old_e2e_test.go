@@ -32,8 +32,7 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	r := newRig(t)
 	versions := map[string]string{}
 	for _, c := range runtimeCases {
-		rt, err := catalog.For(c.name)
-		must(t, err)
+		rt := value(catalog.For(c.name))(t)
 		versions[c.name] = tooOld[c.name].version
 		if named := npmtest.Version(c.name, rt.Can.Tested); rt.CheckVersion(named) != nil {
 			place := c.place(t, complies)

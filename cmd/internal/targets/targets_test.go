@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -142,21 +143,15 @@ func TestSecretsOfOthersAreRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{" \n": "is empty", "two\nlines": "one line", strings.Repeat("x", maxSecret+1): "one line"} {
-		if _, err := ReadSecret(secret(t, text, 0o600)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.10q: %v", text, err)
-		}
+		wardentest.Failed(ReadSecret(secret(t, text, 0o600)))(t, fmt.Sprintf("%.10q", text), want)
 	}
 	open := secret(t, "hush", 0o600)
 	must(t, os.Chmod(filepath.Dir(open), 0o777))
 	if text, err := ReadSecret(open); err == nil || text != "" || !strings.Contains(err.Error(), "run chmod go-w "+filepath.Dir(open)) {
 		t.Errorf("in a folder that others write: %v", err)
 	}
-	if _, err := ReadSecret(t.TempDir()); err == nil {
-		t.Error("a directory is a secret")
-	}
-	if _, err := ReadSecret(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "mode 0600") {
-		t.Errorf("no file: %v", err)
-	}
+	wardentest.Failed(ReadSecret(t.TempDir()))(t, "a directory is a secret")
+	wardentest.Failed(ReadSecret(filepath.Join(t.TempDir(), "none")))(t, "no file", "mode 0600")
 	if text, err := ReadSecret(secret(t, " hush\n", 0o400)); text != "hush" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -178,13 +173,9 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%s: %+v, %q", err, in, env)
 	}
 	c.Argv = []string{"sh", "-c", "echo no such channel >&2; exit 3"}
-	if err := c.Send(t.Context(), m); err == nil || !strings.Contains(err.Error(), "exit code 3: ‹no such channel›") {
-		t.Errorf("a failure: %v", err)
-	}
+	wardentest.WantErr(t, "a failure", c.Send(t.Context(), m), "exit code 3: ‹no such channel›")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	c.Argv = []string{"sleep", "60"}
-	if err := c.Send(ctx, m); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a command that hangs: %v", err)
-	}
+	wardentest.WantErr(t, "a command that hangs", c.Send(ctx, m), context.DeadlineExceeded)
 }

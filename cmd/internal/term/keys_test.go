@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -49,9 +50,7 @@ func TestEscapes(t *testing.T) {
 				got++
 			}
 		}
-		if got != want {
-			t.Errorf("%q: Esc %d times, want %d", typed, got, want)
-		}
+		equal(t, fmt.Sprintf("%q: times of Esc", typed), got, want)
 	}
 }
 
@@ -75,17 +74,13 @@ func TestOnEscapeInTheBackground(t *testing.T) {
 	before := terminalMode(t, tty)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*silence)
 	defer cancel()
-	if _, err := keyboard.Write([]byte("\x1b")); err != nil {
-		t.Fatal(err)
-	}
+	wardentest.Value(keyboard.Write([]byte("\x1b")))(t)
 	begun := time.Now()
 	OnEscape(ctx, tty, func() { t.Error("pressed") })
 	if time.Since(begun) < 2*silence {
 		t.Error("it did not wait for the end")
 	}
-	if after := terminalMode(t, tty); after != before {
-		t.Errorf("mode %+v, was %+v", after, before)
-	}
+	equal(t, "mode", terminalMode(t, tty), before)
 }
 
 func terminalMode(t testing.TB, tty *os.File) unix.Termios {

@@ -52,9 +52,7 @@ func TestBlockAt80Columns(t *testing.T) {
 	u := &UI{Out: &b, Terminal: true}
 	u.Block("# Head\n\n  - " + strings.Repeat("words ", 14) + "\n    x := 1\n")
 	want := "  │ # Head\n  │ \n  │   - " + strings.TrimSpace(strings.Repeat("words ", 12)) + "\n  │   words words\n  │     x := 1\n"
-	if b.String() != want {
-		t.Errorf("got:\n%swant:\n%s", &b, want)
-	}
+	equal(t, "printed", b.String(), want)
 }
 
 // A line that is taken back must not be wider than the terminal, whatever it names.
@@ -154,9 +152,7 @@ func TestColumnsAlign(t *testing.T) {
 		return Grid([]Column{{Title: "NAME", Least: 4, Most: 12}, {Title: "¦ R"}}, rows(), width)
 	}
 	for what, lines := range map[string][]string{"table": strings.Split(strings.TrimSpace(table.String()), "\n"), "grid": grid(0), "narrow grid": grid(18)} {
-		if len(lines) != len(names)+1 {
-			t.Errorf("%s: %q", what, lines)
-		}
+		equal(t, what+": lines", len(lines), len(names)+1)
 		for _, line := range lines {
 			before, _, _ := strings.Cut(line, "¦")
 			first, _, _ := strings.Cut(lines[0], "¦")

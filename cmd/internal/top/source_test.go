@@ -16,6 +16,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -273,9 +274,7 @@ func TestUsageIsReadOnce(t *testing.T) {
 	a.bodies["GET /api/usage"] = views.UsageReport{By: views.UsageByAgent, Rows: []views.UsageRow{{Of: "7", Total: 42_000, CostUSD: &cost}}, Total: views.UsageRow{Total: 50_000}}
 	s := newSource(a.client)
 	for range 3 {
-		if _, err := s.read(t.Context(), changes{everything: true}); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(s.read(t.Context(), changes{everything: true}))(t)
 	}
 	asked, _ := a.reads()
 	equal(t, "usage was asked for", strings.Count(strings.Join(asked, "\n"), "GET /api/usage"), 1)

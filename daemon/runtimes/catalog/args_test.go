@@ -14,7 +14,9 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-var must, equal = wardentest.Must, wardentest.Equal
+var must, equal, wantErr = wardentest.Must, wardentest.Equal, wardentest.WantErr
+
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
 
 // TestArgsThatTheLaunchDependsOn: an operator cannot override what the launch and the supervision need, however it is written. Every
 // other flag is let through, also one that we do not know.
@@ -94,8 +96,7 @@ func TestArgsStandBeforeTheLaunch(t *testing.T) {
 			AgentID: 1, Name: "n", SessionID: "424b09e1-f7ff-4450-bc96-989cb02b4d4d", Cwd: "/w", Command: []string{"cli", "--fixed"}, Args: []string{"--added=1"}, Binary: "/bin/true",
 			Dir: "/d", Server: runtimes.Server{Port: 1, Password: "x"}, User: runtimes.UserHome{Path: "/h"},
 		}
-		l, err := rt.Launch(s)
-		must(t, err)
+		l := value(rt.Launch(s))(t)
 		if len(l.Argv) < 4 || !slices.Equal(l.Argv[:3], []string{"cli", "--fixed", "--added=1"}) {
 			t.Errorf("%s: %q", rt.Name, l.Argv)
 		}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/gemini"
 	"github.com/understudyd/understudy/daemon/runtimes/opencode"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestOneShotsAskNewSessionsAlone: OpenCode's server copies sessions, and Gemini CLI cannot. Both ask a new one, in a folder of
@@ -34,12 +36,8 @@ func TestOneShotsAskNewSessionsAlone(t *testing.T) {
 		if spec.SessionID = "s1"; rt == opencode.Runtime {
 			spec.SessionID = "ses_1"
 		}
-		if _, err := rt.Fork(spec); err == nil {
-			t.Errorf("%s copies a session by a one-shot", rt.Name)
-		}
-		if _, err := rt.Fork(runtimes.ForkSpec{Dir: "/launch"}); err == nil {
-			t.Errorf("%s without a command", rt.Name)
-		}
+		wardentest.Failed(rt.Fork(spec))(t, fmt.Sprintf("%s copies a session by a one-shot", rt.Name))
+		wardentest.Failed(rt.Fork(runtimes.ForkSpec{Dir: "/launch"}))(t, fmt.Sprintf("%s without a command", rt.Name))
 	}
 	if gemini.Runtime.Can.Copies() || !opencode.Runtime.Can.Copies() {
 		t.Error("Gemini CLI cannot copy a session, and OpenCode can")

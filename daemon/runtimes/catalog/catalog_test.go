@@ -4,16 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestFor(t *testing.T) {
 	t.Parallel()
-	if r, err := For("claude"); err != nil || r.Name != "claude" {
-		t.Errorf("claude: %v, %v", r, err)
-	}
-	if _, err := For("nano"); err == nil || !strings.Contains(err.Error(), `"nano"`) {
-		t.Errorf("nano: %v", err)
-	}
+	equal(t, "claude", wardentest.Value(For("claude"))(t).Name, "claude")
+	wardentest.Failed(For("nano"))(t, "nano", `"nano"`)
 }
 
 func TestStripEnv(t *testing.T) {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -35,9 +36,7 @@ func TestMayCarry(t *testing.T) {
 		{codex.Runtime, "never", "edits", "workspace-write", false},
 		{opencode.Runtime, "plan", "ask", "build", false},
 	} {
-		if got := tt.rt.MayCarry(tt.mode, tt.launched, tt.began); got != tt.want {
-			t.Errorf("%s: %q of an agent launched with %q that began in %q: %v", tt.rt.Name, tt.mode, tt.launched, tt.began, got)
-		}
+		equal(t, fmt.Sprintf("%s: %q of an agent launched with %q that began in %q", tt.rt.Name, tt.mode, tt.launched, tt.began), tt.rt.MayCarry(tt.mode, tt.launched, tt.began), tt.want)
 	}
 }
 

@@ -22,8 +22,7 @@ func TestReadDialog(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join("../testdata", dir, "*.txt"))
 			must(t, err)
 			for _, file := range files {
-				screen, err := os.ReadFile(file)
-				must(t, err)
+				screen := value(os.ReadFile(file))(t)
 				if d := rt.ReadDialog(runtimes.View{Text: string(screen)}); d.Name != "" {
 					name, _ := filepath.Rel("../testdata", file)
 					got[filepath.ToSlash(name)] = d
@@ -32,18 +31,14 @@ func TestReadDialog(t *testing.T) {
 		}
 	}
 	if *update {
-		b, err := json.MarshalIndent(got, "", "  ")
-		must(t, err)
+		b := value(json.MarshalIndent(got, "", "  "))(t)
 		must(t, os.WriteFile("../testdata/dialogs.json", append(b, '\n'), 0o644))
 	}
-	raw, err := os.ReadFile("../testdata/dialogs.json")
-	must(t, err)
+	raw := value(os.ReadFile("../testdata/dialogs.json"))(t)
 	want := map[string]runtimes.Dialog{}
 	must(t, json.Unmarshal(raw, &want))
 	for name, d := range got {
 		equal(t, name, d, want[name])
 	}
-	if len(got) != len(want) {
-		t.Errorf("%d dialogs, want %d", len(got), len(want))
-	}
+	equal(t, "dialogs", len(got), len(want))
 }

@@ -1,24 +1,23 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestGeneric(t *testing.T) {
 	t.Parallel()
-	rt, err := NewGeneric("aider", Generic{Command: []string{"aider"}, Ready: `^(code|ask)?> `, Exit: "/exit", Quiet: 3 * time.Second})
-	must(t, err)
+	rt := value(NewGeneric("aider", Generic{Command: []string{"aider"}, Ready: `^(code|ask)?> `, Exit: "/exit", Quiet: 3 * time.Second}))(t)
 	if l, err := rt.Launch(runtimes.Spec{AgentID: 1, Command: []string{"aider", "--yes"}, Dir: "/d"}); err != nil || !slices.Equal(l.Argv, []string{"aider", "--yes"}) || l.SessionID != "" {
 		t.Errorf("launch: %+v, %v", l, err)
 	}
-	if _, err := rt.Launch(runtimes.Spec{AgentID: 1}); err == nil || !strings.Contains(err.Error(), "runtimes.aider.command") {
-		t.Errorf("without a command: %v", err)
-	}
+	wardentest.Failed(rt.Launch(runtimes.Spec{AgentID: 1}))(t, "without a command", "runtimes.aider.command")
 	for screen, want := range map[string]runtimes.Screen{
 		"":                    {},
 		"aider v1\n\n> \n":    {Composer: true, Row: ">"},
@@ -30,9 +29,7 @@ func TestGeneric(t *testing.T) {
 		equal(t, screen, rt.ReadScreen(runtimes.View{Text: screen}), want)
 	}
 	for _, bad := range []string{"", " ", "("} {
-		if _, err := NewGeneric("aider", Generic{Ready: bad}); err == nil || !strings.Contains(err.Error(), "must be a regular expression") {
-			t.Errorf("ready %q: %v", bad, err)
-		}
+		wardentest.Failed(NewGeneric("aider", Generic{Ready: bad}))(t, fmt.Sprintf("ready %q", bad), "must be a regular expression")
 	}
 	for _, f := range rt.Facts() {
 		if f.How == "–" {

@@ -33,8 +33,6 @@ func TestCopies(t *testing.T) {
 			_, err := rt.Fork(runtimes.ForkSpec{Command: []string{"cli"}, SessionID: "01997b6e-5f9e-7c50-9a5b-3c1f0f6e2d11", Transcript: "/t/s.jsonl", Dir: "/launch", Prompt: "write it"})
 			can = can || err == nil
 		}
-		if rt.Can.Copies() != can {
-			t.Errorf("%s: Can says %t (%q), but the runtime %t", rt.Name, rt.Can.Copies(), rt.Can.Document, can)
-		}
+		equal(t, rt.Name+": Can says", rt.Can.Copies(), can)
 	}
 }

@@ -25,8 +25,7 @@ func TestTable(t *testing.T) {
 	if *update {
 		must(t, os.WriteFile(path, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(path)
-	must(t, err)
+	got := value(os.ReadFile(path))(t)
 	equal(t, path+" is not what the capabilities say: run go test ./daemon/runtimes/catalog -run TestTable -update", string(got), want)
 }
 

@@ -49,8 +49,7 @@ func TestUsageOfEachRuntime(t *testing.T) {
 		{"cut off", "claude", `{"type":"assistant","message":{`, "", runtimes.Tokens{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rt, err := For(tt.runtime)
-			must(t, err)
+			rt := value(For(tt.runtime))(t)
 			u, ok := rt.Usage("/dir/f.jsonl", []byte(tt.line))
 			if ok != (tt.key != "") || u.Key != tt.key {
 				t.Fatalf("key %q, ok %v; want %q", u.Key, ok, tt.key)
@@ -64,8 +63,7 @@ func TestUsageOfEachRuntime(t *testing.T) {
 
 // TestUsageOfARecordedTranscript: an answer that takes several lines has one key.
 func TestUsageOfARecordedTranscript(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("../testdata", "transcript.jsonl"))
-	must(t, err)
+	b := value(os.ReadFile(filepath.Join("../testdata", "transcript.jsonl")))(t)
 	keys, lines := map[string]int64{}, 0
 	for line := range bytes.Lines(b) {
 		if u, ok := claude.Runtime.Usage("/f.jsonl", line); ok {

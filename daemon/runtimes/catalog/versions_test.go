@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,9 +18,7 @@ import (
 // pinned version is among those that work, and nothing is said of a runtime that does not exist.
 func TestTried(t *testing.T) {
 	t.Parallel()
-	if got := slices.Sorted(maps.Keys(runtimes.Measured())); !slices.Equal(got, slices.Sorted(slices.Values(Names()))) {
-		t.Errorf("versions.json is about %v, the runtimes are %v: run `just drift`", got, Names())
-	}
+	equal(t, "versions.json is about (run `just drift`)", slices.Sorted(maps.Keys(runtimes.Measured())), slices.Sorted(slices.Values(Names())))
 	for _, rt := range all {
 		tried := rt.Tried()
 		oldest, newest := tried.Range()
@@ -76,9 +75,7 @@ func TestTooOldIsSaid(t *testing.T) {
 			t.Errorf("%s: no real version was seen to be refused: run `just drift`", rt.Name)
 		}
 		for _, version := range rt.Tried().Refused {
-			if err := rt.CheckVersion(version); err == nil || !strings.Contains(err.Error(), version+" is too old") {
-				t.Errorf("%s %s: %v", rt.Name, version, err)
-			}
+			wantErr(t, fmt.Sprintf("%s %s", rt.Name, version), rt.CheckVersion(version), version+" is too old")
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 var must, equal = wardentest.Must, wardentest.Equal
 
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
 const (
 	testSession = "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a"
 	testDir     = "/data/run/launch/7"
@@ -48,8 +50,7 @@ func TestLaunch(t *testing.T) {
 			t.Parallel()
 			s := testSpec()
 			tt.change(&s)
-			l, err := Runtime.Launch(s)
-			must(t, err)
+			l := value(Runtime.Launch(s))(t)
 			equal(t, "argv", strings.Join(l.Argv, " "), tt.want)
 			equal(t, "session", l.SessionID, testSession)
 			for _, f := range l.Files {
@@ -75,9 +76,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := testSpec()
 		change(&s)
-		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		wardentest.Failed(Runtime.Launch(s))(t, "refused launch", want)
 	}
 }
 
@@ -88,9 +87,7 @@ func TestLaunchLeavesTheSpecAlone(t *testing.T) {
 	s.Options = []string{"--model", "sonnet", "--verbose"}
 	s.Model = "opus"
 	for range 2 {
-		if _, err := Runtime.Launch(s); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(Runtime.Launch(s))(t)
 	}
 	equal(t, "Launch wrote … behind the command", s.Command[:2:2][1], "")
 	if strings.Join(s.Options, " ") != "--model sonnet --verbose" {
@@ -133,8 +130,7 @@ func TestInheritOptionsIsStable(t *testing.T) {
 	s.Options = InheritOptions([]string{"claude", "--add-dir", "/a", "/b", "--model", "opus", "--prompt-suggestions", "--tools", "", "hello"})
 	s.Prompt = "go --on"
 	for generation := range 3 {
-		l, err := Runtime.Launch(s)
-		must(t, err)
+		l := value(Runtime.Launch(s))(t)
 		next := InheritOptions(l.Argv)
 		if !slices.Equal(next, s.Options) {
 			t.Fatalf("generation %d: %q, before %q", generation, next, s.Options)

@@ -12,8 +12,7 @@ const forkID = "0b1f8c7e-6a54-4d3e-9f21-1c2d3e4f5a6b"
 
 func TestFork(t *testing.T) {
 	t.Parallel()
-	cmd, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"claude", "--fixed"}, SessionID: forkID, SettingsJSON: `{"a":1}`, Prompt: "why?"})
-	must(t, err)
+	cmd := value(Runtime.Fork(runtimes.ForkSpec{Command: []string{"claude", "--fixed"}, SessionID: forkID, SettingsJSON: `{"a":1}`, Prompt: "why?"}))(t)
 	want := strings.Fields("claude --fixed -p --resume " + forkID + ` --fork-session --no-session-persistence --output-format stream-json --verbose --permission-mode dontAsk --settings {"a":1}`)
 	if !slices.Equal(cmd.Argv, want) || string(cmd.Stdin) != "why?" {
 		t.Errorf("argv %q, stdin %q", cmd.Argv, cmd.Stdin)

@@ -16,28 +16,22 @@ import (
 // captures them anew and compares the live CLI with the same want.json.
 func TestReadScreen(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../testdata/screens/want.json")
-	must(t, err)
+	raw := value(os.ReadFile("../testdata/screens/want.json"))(t)
 	wants := map[string]runtimes.Screen{}
 	must(t, json.Unmarshal(raw, &wants))
 	files, err := filepath.Glob("../testdata/screens/*.txt")
 	must(t, err)
-	if len(files) != len(wants) {
-		t.Errorf("%d screens, %d expectations", len(files), len(wants))
-	}
+	equal(t, "screens and expectations", len(files), len(wants))
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			screen, err := os.ReadFile(file)
-			must(t, err)
+			screen := value(os.ReadFile(file))(t)
 			want, ok := wants[name]
 			if !ok {
 				t.Fatal("not in want.json")
 			}
-			if got := withoutRow(Runtime.ReadScreen(runtimes.View{Text: string(screen)})); got != want {
-				t.Errorf("got  %+v\nwant %+v\n%s", got, want, screen)
-			}
+			equal(t, fmt.Sprintf("%s\n", screen), withoutRow(Runtime.ReadScreen(runtimes.View{Text: string(screen)})), want)
 		})
 	}
 }

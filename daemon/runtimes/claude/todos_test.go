@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestEffortIsKept: an answer shows its thinking level; a launch names it in place of the level in the options, and a copy
@@ -22,9 +23,7 @@ func TestEffortIsKept(t *testing.T) {
 		t.Errorf("launch %q, %v", got, err)
 	}
 	spec.Effort = "--dangerously-skip-permissions"
-	if _, err := Runtime.Launch(spec); err == nil {
-		t.Error("a launch takes a level that is none")
-	}
+	wardentest.Failed(Runtime.Launch(spec))(t, "a launch takes a level that is none")
 	f, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"claude"}, SessionID: spec.SessionID, Effort: "low"})
 	if i := slices.Index(f.Argv, "--effort"); err != nil || i < 0 || f.Argv[i+1] != "low" {
 		t.Errorf("fork %q, %v", f.Argv, err)

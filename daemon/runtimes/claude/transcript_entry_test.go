@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 const (
@@ -49,9 +50,7 @@ func checkEntries(t *testing.T, cases map[string]entryCase) {
 		}
 		line := strings.TrimSpace(tt.line)
 		for cut := range len(line) {
-			if _, err := Runtime.ParseEntry([]byte(line[:cut])); err == nil {
-				t.Errorf("%s: cut off after %d bytes, and no error", name, cut)
-			}
+			wardentest.Failed(Runtime.ParseEntry([]byte(line[:cut])))(t, fmt.Sprintf("%s: cut off after %d bytes", name, cut))
 		}
 	}
 }
@@ -156,9 +155,7 @@ func TestParseEntryRefuses(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"", " ", "null", "7", `"type"`, "[]", "{}{}", `{} x`, "{", "}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`,
 		`{"a":1 "b":2}`, `{"a":nul}`, `{"a":"b}`, `{"a":[{"b":1 2}]}`, `{"message":{"role":"user"}`, "{\x00}", "{}\x00", "\x1f\x8b\x08", strings.Repeat("[", 1e5), `{"a":` + strings.Repeat("[", 1e5)} {
-		if e, err := Runtime.ParseEntry([]byte(line)); err == nil {
-			t.Errorf("%.40q: %+v", line, e)
-		}
+		wardentest.Failed(Runtime.ParseEntry([]byte(line)))(t, fmt.Sprintf("%.40q", line))
 	}
 }
 

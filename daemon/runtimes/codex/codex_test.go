@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -131,9 +130,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := spec()
 		change(&s)
-		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		wardentest.Failed(Runtime.Launch(s))(t, "refused launch", want)
 	}
 }
 
@@ -238,9 +235,7 @@ func TestReport(t *testing.T) {
 	if r, err := Runtime.Report(hooks.PermissionRequest, []byte(two)); err != nil || strings.Contains(string(r.Body), "Write") {
 		t.Errorf("a patch of two files is reported as %s, %v", r.Body, err)
 	}
-	if _, err := Runtime.Report(hooks.Stop, []byte("[")); err == nil {
-		t.Error("no error for what is no JSON")
-	}
+	wardentest.Failed(Runtime.Report(hooks.Stop, []byte("[")))(t, "what is no JSON")
 }
 
 // TestRollout: the conversation, the ends of turns and the use of the context are read from lines of a real rollout.
@@ -317,9 +312,7 @@ func TestEntries(t *testing.T) {
 		"its refusal": {item(`{"type":"custom_tool_call_output","call_id":"c1","output":"patch rejected by user"}`), runtimes.Entry{At: at, Failed: []string{"c1"}}},
 		"a command":   {item(`{"type":"function_call","name":"exec_command","call_id":"c1","arguments":"{}"}`), runtimes.Entry{At: at}},
 	} {
-		if got, err := Runtime.ParseEntry([]byte(tt.line)); err != nil || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", name, got, err, tt.want)
-		}
+		equal(t, name, wardentest.Value(Runtime.ParseEntry([]byte(tt.line)))(t), tt.want)
 	}
 	told := []byte(user(`<hook_prompt hook_run_id="stop:1">[handoff_a_b_1_c0] understudy: x</hook_prompt>`) + "\n")
 	if !Runtime.TranscriptContains(told, "[handoff_a_b_1_c0]") || Runtime.PromptedAfter(told, "", at.Add(-time.Hour), time.Time{}, time.Time{}) {
@@ -353,9 +346,7 @@ func TestTrouble(t *testing.T) {
 	} {
 		equal(t, info+" is", trouble(json.RawMessage(info), "stream disconnected before completion"), want)
 	}
-	if got := trouble(json.RawMessage(`"usage_limit_exceeded"`), "Quota exceeded. Check your plan and billing details."); got != runtimes.Billing {
-		t.Errorf("a quota that is used up is %s", got)
-	}
+	equal(t, "a quota that is used up", trouble(json.RawMessage(`"usage_limit_exceeded"`), "Quota exceeded. Check your plan and billing details."), runtimes.Billing)
 }
 
 func TestFork(t *testing.T) {
@@ -366,14 +357,8 @@ func TestFork(t *testing.T) {
 		t.Errorf("%+v, %v", cmd, err)
 	}
 	argv := strings.Join(cmd.Argv, " ")
-	for _, want := range []string{"codex -p work exec -c ", ` sandbox_mode="read-only"`, "--disable shell_tool", " fork --ephemeral ", " --json " + session + " -"} {
-		if !strings.Contains(argv, want) {
-			t.Errorf("%s lacks %s", argv, want)
-		}
-	}
-	if _, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"codex"}, SessionID: "last"}); err == nil {
-		t.Error("no error for a session without an id")
-	}
+	wardentest.Holds(t, "the command", argv, "codex -p work exec -c ", ` sandbox_mode="read-only"`, "--disable shell_tool", " fork --ephemeral ", " --json "+session+" -")
+	wardentest.Failed(Runtime.Fork(runtimes.ForkSpec{Command: []string{"codex"}, SessionID: "last"}))(t, "a session without an id")
 	fresh, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"codex"}, Prompt: "write it"})
 	if argv := strings.Join(fresh.Argv, " "); err != nil || !strings.HasSuffix(argv, " --ephemeral --skip-git-repo-check --json -") || strings.Contains(argv, " fork ") {
 		t.Errorf("a new session: %s, %v", argv, err)
@@ -393,9 +378,7 @@ func TestFork(t *testing.T) {
 		}
 		equal(t, output, got, want)
 	}
-	if got := Runtime.Queue([]string{"codex"}, session, "--help"); !slices.Equal(got, []string{"codex", "queue", "--thread", session, "--message=--help"}) {
-		t.Errorf("%q", got)
-	}
+	equal(t, "a message that looks like a flag", Runtime.Queue([]string{"codex"}, session, "--help"), []string{"codex", "queue", "--thread", session, "--message=--help"})
 }
 
 var equal = wardentest.Equal

@@ -35,11 +35,7 @@ func TestLaunch(t *testing.T) {
 	if files[dir+"system-prompt.md"] != s.SkillText || files[dir+"inbox/0.json"] != `{"text":"/exit is a word"}` || !strings.Contains(files[dir+"overlay.yml"], "setupVersion") {
 		t.Errorf("files %q", files)
 	}
-	for _, line := range []string{`const HOOK: string = "/usr/bin/understudy \"hook\"";`, `const INBOX: string = "/data/run/launch/7/inbox";`} {
-		if !strings.Contains(files[dir+"extension.ts"], line) {
-			t.Errorf("the extension lacks %s", line)
-		}
-	}
+	wardentest.Holds(t, "the extension", files[dir+"extension.ts"], `const HOOK: string = "/usr/bin/understudy \"hook\"";`, `const INBOX: string = "/data/run/launch/7/inbox";`)
 	if l, err = Runtime.Launch(spec()); err != nil || len(l.Files) != 2 || l.SessionID != "" {
 		t.Errorf("a launch without anything has %d files, session %q, %v", len(l.Files), l.SessionID, err)
 	}
@@ -56,9 +52,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := spec()
 		change(&s)
-		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "agent 7") {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		wardentest.Failed(Runtime.Launch(s))(t, "refused launch", want, "agent 7")
 	}
 }
 
@@ -71,16 +65,13 @@ func TestCheckVersion(t *testing.T) {
 }
 
 func TestFork(t *testing.T) {
-	cmd, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x", Transcript: "/s/a.jsonl", Dir: "/l", Skill: "/l/system-prompt.md", Prompt: "Write it."})
-	wardentest.Must(t, err)
+	cmd := wardentest.Value(Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x", Transcript: "/s/a.jsonl", Dir: "/l", Skill: "/l/system-prompt.md", Prompt: "Write it."}))(t)
 	want := "omp --fork /s/a.jsonl --session-dir /l/fork --print --mode json --no-title --config /l/oneshot.yml --no-extensions" +
 		" --extension /l/oneshot.ts --append-system-prompt /l/system-prompt.md"
 	if got := strings.Join(cmd.Argv, " "); got != want || string(cmd.Stdin) != "Write it." || len(cmd.Files) != 2 {
 		t.Errorf("command %s\nstdin %q, %d files", got, cmd.Stdin, len(cmd.Files))
 	}
-	if _, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x"}); err == nil {
-		t.Error("a session without a file was forked")
-	}
+	wardentest.Failed(Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, SessionID: "x"}))(t, "a session without a file was forked")
 	fresh, err := Runtime.Fork(runtimes.ForkSpec{Command: []string{"omp"}, Dir: "/l", Prompt: "Write it."})
 	if got := strings.Join(fresh.Argv, " "); err != nil || !strings.HasPrefix(got, "omp --session-dir /l/fork --print --mode json ") {
 		t.Errorf("a new session: %s, %v", got, err)
@@ -107,8 +98,7 @@ func TestReadAnswer(t *testing.T) {
 // reported returns a report as the daemon reads it.
 func reported(t *testing.T, event, body string) hooks.Payload {
 	t.Helper()
-	r, err := Runtime.Report(event, []byte(body))
-	wardentest.Must(t, err)
+	r := wardentest.Value(Runtime.Report(event, []byte(body)))(t)
 	if r.Event == "" {
 		return hooks.Payload{}
 	}
@@ -165,9 +155,7 @@ func TestReport(t *testing.T) {
 	if other := reported(t, "Another", `{}`); other.Event != "" {
 		t.Errorf("an event that is not ours: %+v", other)
 	}
-	if _, err := Runtime.Report("TurnEnded", []byte(`[]`)); err == nil {
-		t.Error("a body that is not an object was taken")
-	}
+	wardentest.Failed(Runtime.Report("TurnEnded", []byte(`[]`)))(t, "a body that is not an object was taken")
 }
 
 func TestReportTrouble(t *testing.T) {
@@ -217,8 +205,7 @@ func TestReadLine(t *testing.T) {
 	}
 	var entries []runtimes.Entry
 	for line := range strings.Lines(string(jsonl)) {
-		e, err := Runtime.ParseEntry([]byte(line))
-		wardentest.Must(t, err)
+		e := wardentest.Value(Runtime.ParseEntry([]byte(line)))(t)
 		if e.Role != "" {
 			entries = append(entries, e)
 		}

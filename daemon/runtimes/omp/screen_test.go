@@ -39,8 +39,6 @@ func TestReadScreen(t *testing.T) {
 		"a box of text":  "╭─ Allow tool: bash ─╮\n│ quoted │\n╰──────────╯\n$ ",
 		"an end of text": " Hello.\n╰─ not a composer",
 	} {
-		if got := Runtime.ReadScreen(runtimes.View{Text: text}); got != (runtimes.Screen{}) {
-			t.Errorf("%s is read as %+v, want nothing", name, got)
-		}
+		wardentest.Equal(t, name, Runtime.ReadScreen(runtimes.View{Text: text}), runtimes.Screen{})
 	}
 }

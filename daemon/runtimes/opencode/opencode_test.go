@@ -13,6 +13,8 @@ import (
 
 var must, equal = wardentest.Must, wardentest.Equal
 
+func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
 func spec() runtimes.Spec {
 	return runtimes.Spec{
 		AgentID: 7, Name: "ada", Cwd: "/home/dev/work", Command: []string{"opencode"}, Dir: "/data/run/launch/7", SkillText: "# Ada",
@@ -26,8 +28,7 @@ func TestLaunch(t *testing.T) {
 	t.Parallel()
 	s := spec()
 	s.Resume, s.Mode, s.Model = "ses_dfe71274cffeJ3nK66qAu2YxOs", "plan", "fake/fake-1"
-	l, err := Runtime.Launch(s)
-	must(t, err)
+	l := value(Runtime.Launch(s))(t)
 	want := []string{"opencode", "--hostname", "127.0.0.1", "--port", "4711", "--agent", "plan", "-s", s.Resume}
 	if !slices.Equal(l.Argv, want) || l.SessionID != s.Resume {
 		t.Errorf("argv %q, session %q", l.Argv, l.SessionID)
@@ -68,8 +69,7 @@ func with(t *testing.T, mode string, user ...Rule) []Agent {
 	t.Helper()
 	s := spec()
 	s.Mode = mode
-	l, err := Runtime.Launch(s)
-	must(t, err)
+	l := value(Runtime.Launch(s))(t)
 	var conf config
 	must(t, json.Unmarshal([]byte(settingsOf(l)), &conf))
 	defaults := []Rule{{"*", "*", "allow"}, {"doom_loop", "*", "ask"}, {"external_directory", "*", "ask"}, {"external_directory", "/tmp/oc/*", "allow"}}
@@ -165,9 +165,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		s := spec()
 		change(&s)
-		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		wardentest.Failed(Runtime.Launch(s))(t, "refused launch", want)
 	}
 	for version, ok := range map[string]bool{"1.18.33": true, "2.0.1": true, "0.15.2": false, "1.17.9": false, "dev": true, "": true} {
 		if err := Runtime.CheckVersion(version); (err == nil) != ok {

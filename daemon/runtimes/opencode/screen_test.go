@@ -27,8 +27,7 @@ func TestScreens(t *testing.T) {
 		"dialog_command": {Dialog: "permission: may the agent do this?"},
 		"dialog_write":   {Dialog: "permission: may the agent do this?"},
 	} {
-		b, err := os.ReadFile(filepath.Join("../testdata", "opencode", name+".txt"))
-		must(t, err)
+		b := value(os.ReadFile(filepath.Join("../testdata", "opencode", name+".txt")))(t)
 		got := readScreen(runtimes.View{Text: string(b)})
 		if got.Row != "" && !strings.Contains(string(b), got.Row) {
 			t.Errorf("%s: row %q is not on the screen", name, got.Row)

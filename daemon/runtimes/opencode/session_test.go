@@ -18,8 +18,7 @@ func told(t *testing.T, reports []runtimes.Report) (short []string) {
 	t.Helper()
 	keys := map[string]bool{}
 	for _, r := range reports {
-		p, err := hooks.Parse(r.Event, r.Body)
-		must(t, err)
+		p := value(hooks.Parse(r.Event, r.Body))(t)
 		if keys[r.Key] || r.Key == "" {
 			t.Errorf("the key %q is there twice", r.Key)
 		}
@@ -226,8 +225,7 @@ func TestMirror(t *testing.T) {
 	var edited, failed []string
 	var used int64
 	for line := range strings.Lines(string(mirror)) {
-		e, err := Runtime.ParseEntry([]byte(line))
-		must(t, err)
+		e := value(Runtime.ParseEntry([]byte(line)))(t)
 		if e.Role != "" {
 			got = append(got, e.Role+": "+e.Text)
 		}

@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,13 +15,10 @@ func TestMirrorShowsTodos(t *testing.T) {
 	m := Message{Info: Info{Role: "assistant", ID: "m1"}, Parts: []Part{part}}
 	var changes []runtimes.TodoChange
 	for line := range strings.Lines(string(m.Lines("s", true, false))) {
-		e, err := Runtime.ParseEntry([]byte(line))
-		must(t, err)
+		e := value(Runtime.ParseEntry([]byte(line)))(t)
 		changes = append(changes, e.Todos...)
 	}
-	if got := runtimes.OpenTodos(changes); !slices.Equal(got, []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}}) {
-		t.Errorf("todos %q of %+v", got, changes)
-	}
+	equal(t, "todos", runtimes.OpenTodos(changes), []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}})
 	if Runtime.Can.Todos == "" {
 		t.Error("the table says that OpenCode shows no todos")
 	}

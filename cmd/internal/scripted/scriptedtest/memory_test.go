@@ -174,9 +174,7 @@ func TestInMemory(t *testing.T) {
 		<-time.After(time.Second)
 		m.prompt("Paint the shed")
 		m.want("SessionStart", "UserPromptSubmit", "Stop", "PreToolUse", "Stop")
-		if text := m.file("handoffs/" + filepath.Base(document)); !strings.Contains(text, "Paint the shed") {
-			t.Errorf("document %q", text)
-		}
+		wardentest.Holds(t, "document", m.file("handoffs/"+filepath.Base(document)), "Paint the shed")
 		if !m.shows("● ") || !m.shows("❯\u00a0") || !strings.Contains(m.file(itsRegistry), `"status":"idle"`) {
 			t.Errorf("screen %q, registry %s", m.rows, m.file(itsRegistry))
 		}

@@ -29,9 +29,7 @@ var notPlayed = []string{
 func TestHooksAreThoseOfTheCLI(t *testing.T) {
 	t.Parallel()
 	recording := wardentest.Value(hookstest.Load())(t)
-	if recording.Version != scripted.Version {
-		t.Errorf("the recording is of %s, the agent behaves as %s does", recording.Version, scripted.Version)
-	}
+	equal(t, "the version of the recording", recording.Version, scripted.Version)
 	dir := wardentest.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{t: t, dir: dir}

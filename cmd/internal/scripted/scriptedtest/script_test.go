@@ -1,9 +1,9 @@
 package scriptedtest
 
 import (
+	"fmt"
 	"os"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
@@ -49,9 +49,7 @@ func TestDirectives(t *testing.T) {
 func TestUnknownBehaviourIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, list := range []string{"no-documents", "no-stop=1", "think=soon", "2:no-stops"} {
-		if err := (behaviours{}).add(list, ""); err == nil {
-			t.Errorf("%q was accepted", list)
-		}
+		wardentest.WantErr(t, fmt.Sprintf("%q was accepted", list), (behaviours{}).add(list, ""))
 	}
 }
 
@@ -60,8 +58,6 @@ func TestEveryBehaviourIsDocumented(t *testing.T) {
 	t.Parallel()
 	text := wardentest.Value(os.ReadFile("doc.go"))(t)
 	for name := range known {
-		if !strings.Contains(string(text), "\n//\t"+name) {
-			t.Errorf("doc.go lacks %s", name)
-		}
+		wardentest.Holds(t, fmt.Sprintf("doc.go lacks %s", name), string(text), "\n//\t"+name)
 	}
 }
