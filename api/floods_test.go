@@ -14,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
@@ -74,11 +75,11 @@ func TestFloodsOfConnections(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	known := open("tcp", h.tcp, 1)[0]
-	answers := bufio.NewReader(known)
+	first := open("tcp", h.tcp, 1)[0]
+	answers := bufio.NewReader(first)
 	asks := func() {
 		t.Helper()
-		value(fmt.Fprintf(known, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token))(t)
+		value(fmt.Fprintf(first, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token))(t)
 		got := value(http.ReadResponse(answers, nil))(t)
 		equal(t, "status", got.StatusCode, http.StatusOK)
 		value(io.Copy(io.Discard, got.Body))(t)
@@ -90,9 +91,13 @@ func TestFloodsOfConnections(t *testing.T) {
 
 	hooks := open("unix", h.hook, 5)
 	closed("the fifth of one process at the hook socket", hooks[4])
+	own := value(tmux.FindProcess(os.Getpid()))(t)
+	known := func() bool { return sight.Holder(t.Context(), h.daemon.Sight, own) != 0 }
 	leave := h.asAgent()
+	wardentest.Eventually(t, "the agent is known", known)
 	closed("one more of an agent", open("unix", h.main, 5)[4])
 	leave()
+	wardentest.Eventually(t, "it is known no more", func() bool { return !known() })
 	closed("one more than all, of whoever has the most", open("unix", h.main, 40)[39])
 	h.tcpDoor().ok("GET", "/healthz", "")
 	asks()
