@@ -501,10 +501,22 @@ func (r *runtimeRig) sessions() (paths []string) {
 // quitsByAPerson: a person quits the CLI. That is no accident, and nobody is told.
 func quitsByAPerson(r *runtimeRig, a daemon.Agent) int64 {
 	quit := cmp.Or(r.rt.Can.ExitText, r.quit)
-	r.personTypes(a.ID, quit)
-	r.awaitShown(a.ID, quit)
-	r.personPresses(a.ID, tmux.Enter)
-	r.awaitState(a.ID, daemon.Ended)
+	var typed, entered time.Time
+	r.awaitEvery(tickOfScreens, "the end of the session", func() (bool, string) { // Gemini's menu, still that of "/", has taken the Enter for /clear
+		if r.getAgent(a.ID).State == daemon.Ended {
+			return true, ""
+		}
+		shown := r.shown(a.ID)
+		switch stands := strings.Contains(shown, quit); {
+		case stands && time.Since(entered) > patience:
+			r.personPresses(a.ID, tmux.Enter)
+			entered = time.Now()
+		case !stands && time.Since(typed) > patience && r.rt.ReadScreen(runtimes.View{Text: shown}).Composer:
+			r.personTypes(a.ID, quit)
+			typed = time.Now()
+		}
+		return false, shown
+	})
 	for _, e := range r.agentEvents(a.ID, "agent_ended") {
 		if e.Alert {
 			r.t.Errorf("the operator is alerted of %s", e.Payload)
@@ -540,7 +552,15 @@ func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) {
 	r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), complies))
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "make the file").ID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Waiting)
-	r.awaitShown(a.ID, r.asked)
+	var pressed time.Time
+	r.awaitEvery(tickOfScreens, "the dialog", func() (bool, string) {
+		shown := r.shown(a.ID)
+		if strings.Contains(shown, "Rewind · pick") && time.Since(pressed) > patience { // a starved omp has opened it, and nobody has pressed a key
+			r.personPresses(a.ID, tmux.Escape)
+			pressed = time.Now()
+		}
+		return strings.Contains(shown, r.asked), shown
+	})
 	dl := r.sendMessage(a.ID, "mind the dialog")
 	r.wantUntyped(a.ID, "mind the dialog")
 	r.awaitShown(a.ID, r.asked)
