@@ -84,7 +84,7 @@ func (p *Page) Content() (template.HTML, error) {
 	}
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, p.name, p)
-	return template.HTML(words.Page(masked(b.String()))), err // the template has escaped its values
+	return template.HTML(masked(b.String())), err // the template has escaped its values
 }
 
 // texts matches a tag with the text behind it.

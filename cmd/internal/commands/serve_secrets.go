@@ -2,13 +2,13 @@ package commands
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/data/trust"
 )
 
@@ -20,13 +20,7 @@ const (
 // hidePassword starts this program anew, in the same process, if a flag has the address of a database with a password: each user of this
 // machine can read the command line of a process, but only its own user the environment. It returns if there is none.
 func hidePassword(address string) error {
-	u, err := url.Parse(address)
-	secret := strings.Contains(strings.ReplaceAll(address, " ", ""), "password=")
-	if err == nil && u.User != nil {
-		_, has := u.User.Password()
-		secret = secret || has
-	}
-	if !secret {
+	if !serve.HasPassword(address) {
 		return nil
 	}
 	binary, err := proc.OwnBinary()

@@ -128,14 +128,19 @@ func defaultRuntimes() map[string]RuntimeSettings {
 	return all
 }
 
-// secret names a setting that is a secret; "": there is none. Whoever knows the URL of a target may read, or send, its notifications.
-func (s *Settings) secret() string {
-	if u, err := url.Parse(s.DatabaseURL); err == nil && u.User != nil {
+// HasPassword reports whether the address of a database, as a URL or as words such as password=x, has a password.
+func HasPassword(address string) bool {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
 		if _, has := u.User.Password(); has {
-			return "database_url"
+			return true
 		}
 	}
-	if strings.Contains(s.DatabaseURL, "password=") {
+	return strings.Contains(strings.ReplaceAll(address, " ", ""), "password=")
+}
+
+// secret names a setting that is a secret; "": there is none. Whoever knows the URL of a target may read, or send, its notifications.
+func (s *Settings) secret() string {
+	if HasPassword(s.DatabaseURL) {
 		return "database_url"
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Notify.Targets)) {

@@ -29,7 +29,7 @@ type service struct {
 	content string // of the file
 	mark    string // the beginning of every file that this package writes
 	root    string // data directory
-	secrets string // the content of envFile; "": there is none
+	secrets string // the content of the file with what --env names; "": there is none
 	log     string // a command that shows the daemon's log
 
 	// rootIn returns the data directory that is named in a file of this package, or "" if the file names none.
