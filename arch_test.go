@@ -53,12 +53,13 @@ var mayImport = map[string][]string{
 	// What people are shown of rows is pure as they are.
 	"daemon/views": {"daemon", "daemon/event", "daemon/runtimes", "daemon/words", "data", "personas"},
 	// Floors of the domain, from below: each may import those below it, and nothing below knows it.
-	"daemon/engine":     {"daemon", "daemon/views", "daemon/event", "daemon/feed", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/tell", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	"daemon/sandbox":    {},
+	"daemon/engine":     {"daemon", "daemon/sandbox", "daemon/views", "daemon/event", "daemon/feed", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/tell", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
 	"daemon/sight":      {"daemon", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "daemon/worktree", "tmux", "hooks", "data"},
 	"daemon/deliveries": {"daemon", "daemon/sight", "daemon/engine", "daemon/event", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/words", "tmux", "hooks", "data"},
-	"daemon/agents":     {"daemon", "daemon/views", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	"daemon/agents":     {"daemon", "daemon/sandbox", "daemon/views", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
 	"daemon/handoffs":   {"daemon", "daemon/views", "daemon/agents", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "daemon/worktree", "personas", "data"},
-	"daemon/intake":     {"daemon", "daemon/views", "daemon/handoffs", "daemon/agents", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/feed", "daemon/lane", "daemon/runtimes", "daemon/tell", "daemon/transcript", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	"daemon/intake":     {"daemon", "daemon/sandbox", "daemon/views", "daemon/handoffs", "daemon/agents", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/feed", "daemon/lane", "daemon/runtimes", "daemon/tell", "daemon/transcript", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
 	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house.
 	"daemon/dialogs":     {"daemon", "daemon/intake", "daemon/deliveries", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
 	"daemon/notices":     {"daemon", "daemon/intake", "daemon/engine", "daemon/event", "daemon/tell"},

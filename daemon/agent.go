@@ -58,6 +58,7 @@ type Agent struct {
 	RegisteredAt    *time.Time `json:"registered_at"`
 	Model           string     `json:"model"`           // that somebody has chosen for its launch, or, once its handoff is recorded, in its session; "": as its persona and its runtime say
 	PermissionMode  string     `json:"permission_mode"` // the same
+	Sandbox         bool       `json:"sandbox"`         // it runs in a sandbox, and so does whoever takes over from it
 	Args            []string   `json:"args"`            // what the operator has added to its command line; a successor on its runtime has it too
 	ReadAt          *time.Time `json:"read_at"`         // when its transcript showed that it has read the document and the context of its handoff
 	UnreadAt        *time.Time `json:"unread_at"`       // when the daemon saw that its first turn had ended without that

@@ -71,6 +71,7 @@ const (
 	CodeAnotherStep           Code = "another_step"
 	CodeAuditBusy             Code = "audit_busy"
 	CodeAuditTooSlow          Code = "audit_too_slow"
+	CodeNoSandbox             Code = "no_sandbox"
 	CodeBadArgs               Code = "bad_args"
 	CodeBadBranch             Code = "bad_branch"
 	CodeBadFiles              Code = "bad_files"

@@ -84,6 +84,14 @@ func (d Dir) Socket() string { return d.run("understudy.sock") }
 // HookSocket is the unix socket for agents. It serves only a part of the API.
 func (d Dir) HookSocket() string { return d.run("hook.sock") }
 
+// AgentRoom is the folder that agents in a sandbox see of the folder run: another name of [Dir.HookSocket] is in it, and nothing else.
+func (d Dir) AgentRoom() string { return d.run("agent") }
+
+// AgentSpool is the folder in which an agent in a sandbox has its spool, which is a part of [Dir.Spool].
+func (d Dir) AgentSpool(agentID int64) string {
+	return filepath.Join(d.Spool(), strconv.FormatInt(agentID, 10))
+}
+
 // HookProgram is the copy of understudy-hook that agents run.
 func (d Dir) HookProgram() string { return filepath.Join(d.root, "bin", "understudy-hook") }
 

@@ -55,7 +55,7 @@ func TestIdentityForm(t *testing.T) {
 	for _, path := range []string{d.HostIDFile(), d.Token()} {
 		equal(t, path+" has mode", mode(t, path), fs.FileMode(0o600))
 	}
-	wantNames(t, d.run(""), "launch", "token")
+	wantNames(t, d.run(""), "agent", "launch", "token")
 }
 
 func TestHostIDIsKeptAsWritten(t *testing.T) {

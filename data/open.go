@@ -12,7 +12,7 @@ import (
 )
 
 // folders are the folders that Open makes. Only their owner may enter them.
-var folders = []string{"personas", "pipelines", "spool", "run", "run/launch"}
+var folders = []string{"personas", "pipelines", "spool", "run", "run/launch", "run/agent"}
 
 // Open returns the data directory at root. It makes the directory, its parents and its folders if they are missing. It
 // refuses a folder that is a symbolic link, belongs to another user or can be written by others, because sockets,

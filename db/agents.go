@@ -20,7 +20,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	in_limit, limited_until, limit_tried_at,
 	reading, read_at, unread_at, effort, base, allow_rules, session_mode,
 	asked, unread, finished_at, notify_finished, repository, branch, args, dialog_answer, keys, worktree_id, dismissed_at,
-	stop_came_at, start_cwd, start_base, background, account, hold, end_code`
+	stop_came_at, start_cwd, start_base, background, account, hold, end_code, sandbox`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // NULL for an empty hash, because the unique index would refuse a second empty hash
@@ -39,7 +39,7 @@ func agentValues(a *daemon.Agent) []any {
 		a.Limit, a.LimitedUntil, a.LimitTriedAt,
 		a.Reading, a.ReadAt, a.UnreadAt, a.Effort, a.Base, a.AllowRules, a.SessionMode,
 		a.Asked, a.Unread, a.FinishedAt, a.NotifyFinished, a.Repository, a.Branch, a.Args, a.DialogAnswer, a.Keys, a.WorktreeID, a.DismissedAt,
-		a.StopCameAt, a.StartCwd, a.StartBase, a.Background, a.Account, a.Hold, string(a.EndCode))
+		a.StopCameAt, a.StartCwd, a.StartBase, a.Background, a.Account, a.Hold, string(a.EndCode), a.Sandbox)
 }
 
 // selectAgents reads whole agents and derives each one's successor.

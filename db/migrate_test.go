@@ -134,7 +134,7 @@ func TestMigrateWithRows(t *testing.T) {
 	a.AllowRules, a.SessionMode, a.Args = []string{}, "", []string{}
 	a.StartCwd, a.StartBase, a.Account = "", nil, nil
 	a.DialogAnswer, a.Keys, a.WorktreeID, a.DismissedAt, a.StopCameAt, a.Background = nil, nil, nil, nil, nil, nil
-	a.Hold, a.EndCode = nil, ""
+	a.Hold, a.EndCode, a.Sandbox = nil, "", false
 	a.ReadOld()
 	gotA := value(db.Agent(t.Context(), a.ID))(t)
 	equal(t, "agent", gotA, *a)

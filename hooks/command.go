@@ -145,8 +145,8 @@ func deliver(socket string, e Envelope, answer []byte, sendErr error, stdout io.
 	case errors.Is(sendErr, ErrRefused):
 		return sendErr
 	}
-	spool := OpenSpool(filepath.Join(filepath.Dir(filepath.Dir(socket)), "spool"))
-	if err := spool.Put(e); err != nil {
+	run := strings.TrimSuffix(filepath.Dir(socket), string(filepath.Separator)+"agent") // in a sandbox the socket is a folder deeper
+	if err := OpenSpool(filepath.Join(filepath.Dir(run), "spool")).Put(e); err != nil {
 		return fmt.Errorf("%w; not kept either: %w", sendErr, err)
 	}
 	return nil

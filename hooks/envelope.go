@@ -26,9 +26,11 @@ type Envelope struct {
 	AgentStart uint64 `json:"agent_start,omitempty"`
 	Boot       string `json:"boot,omitempty"`
 	// Holds says that the hook's command waits for the answer as long as [HoldTimeout], once the daemon says that it holds it.
-	Holds bool            `json:"-"`
-	At    time.Time       `json:"at"`   // when the hook started
-	Body  json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
+	Holds bool `json:"-"`
+	// Sandbox is the agent in whose own part of the spool the hook was; 0: it was not in one.
+	Sandbox int64           `json:"-"`
+	At      time.Time       `json:"at"`   // when the hook started
+	Body    json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
 }
 
 // NewKey returns a key of 32 hexadecimal digits for a hook that started at the

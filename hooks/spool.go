@@ -96,6 +96,7 @@ func fileName(e Envelope, place int64) string {
 func (s *Spool) place(e Envelope, files []string) int64 {
 	place, now := e.At.UnixNano(), s.Clock().UnixNano()
 	for _, name := range files {
+		name := filepath.Base(name)
 		at, _ := strconv.ParseInt(name[:min(len(name), 20)], 10, 64) // 0 for a name that is not ours
 		if at > now && agentOf(name) == e.agent() {
 			place = max(place, at+1)
@@ -149,22 +150,37 @@ func (s *Spool) room(more int64) ([]string, error) {
 	return files, nil
 }
 
-// files lists the names of spooled files, oldest first.
-func (s *Spool) files() ([]string, error) {
-	entries, err := os.ReadDir(s.dir) // sorted by name
+// files lists the names of spooled files, oldest first. Those of an agent in a sandbox have the name of its folder before them.
+func (s *Spool) files() (files []string, err error) {
+	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	var files []string
 	for _, e := range entries {
-		if spooled(e.Name()) && !e.IsDir() {
-			files = append(files, e.Name())
+		switch name := e.Name(); {
+		case spooled(name) && !e.IsDir():
+			files = append(files, name)
+		case sandboxOf(name) != 0:
+			within, _ := os.ReadDir(filepath.Join(s.dir, name)) // its agent has ended, and it is gone
+			for _, e := range within {
+				if spooled(e.Name()) && !e.IsDir() {
+					files = append(files, filepath.Join(name, e.Name()))
+				}
+			}
 		}
 	}
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
 	return files, nil
+}
+
+// sandboxOf returns the agent whose part of the spool a folder is, or in whose part a file is; 0: none.
+func sandboxOf(name string) int64 {
+	dir, _, _ := strings.Cut(name, string(filepath.Separator))
+	id, _ := strconv.ParseInt(dir, 10, 64) // 0 for any other name
+	return max(0, id)
 }
 
 func spooled(name string) bool {
@@ -188,6 +204,10 @@ func (s *Spool) Empty() (bool, error) {
 		list, err := dir.Readdirnames(64)
 		if slices.ContainsFunc(list, spooled) {
 			return false, nil
+		}
+		if slices.ContainsFunc(list, func(name string) bool { return sandboxOf(name) != 0 }) {
+			n, err := s.Len()
+			return n == 0, err
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // ErrNotExist: the directory has just been removed

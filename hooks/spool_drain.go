@@ -115,6 +115,7 @@ func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Conte
 	defer end()
 	path := filepath.Join(s.dir, name)
 	e, err := s.read(path)
+	e.Sandbox = sandboxOf(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, true, nil // another Drain has handed out the file
@@ -191,7 +192,7 @@ func readEnvelope(path string) (Envelope, error) {
 // more; later Drains call OnBad no more for this file.
 func (s *Spool) setAside(name string, why error) (moved bool, err error) {
 	from, bad := filepath.Join(s.dir, name), filepath.Join(s.dir, "bad")
-	to := filepath.Join(bad, name)
+	to := filepath.Join(bad, filepath.Base(name))
 	_, told := s.isStuck(name)
 	if !told { // call OnBad before the move: if the daemon is killed between, OnBad is called twice and not never
 		if err := s.bad(to, why); err != nil {

@@ -33,6 +33,7 @@ type Persona struct {
 	Runtime        string // "" for the default
 	Model          string // "" for the runtime's own default
 	OnLimit        string // what is done at a usage limit: wait, hand_over or ask; "" for what the settings say
+	Sandbox        bool   // its agents run in a sandbox
 	Fallback       string // runtimes for successors at a limit, the best first, with commas between; "" for what the settings say
 	Auto           string // automatic handoffs: on, off, or from how many percent of the context; "" for what the settings say
 	NotifyFinished string // whether the operator is notified of each finished turn: on or off; "" for off
@@ -68,8 +69,8 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
-// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback, auto, notify_finished, permissions
-// and budget. The skill follows.
+// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback, auto, notify_finished, permissions, budget
+// and sandbox. The skill follows.
 // Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
 // and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {

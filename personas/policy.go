@@ -14,7 +14,7 @@ import (
 var onLimit = []string{"wait", "hand_over", "ask"}
 
 // policyKeys are the keys that say what the daemon does with a persona's agents by itself.
-var policyKeys = []string{"on_limit", "fallback", "auto", "notify_finished", "permissions", "budget"}
+var policyKeys = []string{"on_limit", "fallback", "auto", "notify_finished", "permissions", "budget", "sandbox"}
 
 // readPolicy reads the value of one of the policyKeys.
 func (p *Persona) readPolicy(v yamlfile.Value) error {
@@ -27,6 +27,12 @@ func (p *Persona) readPolicy(v yamlfile.Value) error {
 		return p.readPermissions(v)
 	case "budget":
 		return p.readBudget(v)
+	case "sandbox":
+		text := strings.TrimSpace(v.Value)
+		if p.Sandbox = text == "on" || text == "true"; !p.Sandbox && text != "off" && text != "false" && !v.Empty() {
+			return parseError(v.Line, "sandbox must be on or off")
+		}
+		return nil
 	case "on_limit":
 		text, err := v.Text()
 		switch {

@@ -30,6 +30,9 @@ func readStat(pid int) (stat, error) {
 	}, nil
 }
 
+// Named returns the process with an id: macOS has no PID namespaces.
+func (p Process) Named(pid int, _ uint64) (Process, error) { return FindProcess(pid) }
+
 // Wait returns nil when the process has ended. If ctx ends first, it returns the cause.
 func (p Process) Wait(ctx context.Context) error { return p.poll(ctx) }
 

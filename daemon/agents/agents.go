@@ -31,6 +31,7 @@ type NewAgent struct {
 	Model          string   `json:"model,omitempty"`           // "": as the persona and the runtime say
 	PermissionMode string   `json:"permission_mode,omitempty"` // in the runtime's own words; "": as the runtime says
 	Args           []string `json:"args,omitempty"`            // added to the runtime's command
+	Sandbox        bool     `json:"sandbox,omitempty"`         // runs in a sandbox, also if its persona does not say so
 	// Worktree asks for a work tree of its own, of the repository that holds Cwd; nil: it works in Cwd itself.
 	Worktree *NewWorktree `json:"worktree,omitempty"`
 }
@@ -39,6 +40,9 @@ type NewAgent struct {
 func (d *Launcher) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, error) {
 	a, err := d.newAgent(in)
 	if err != nil {
+		return daemon.Agent{}, err
+	}
+	if err := sandboxWorks(ctx, d, a); err != nil {
 		return daemon.Agent{}, err
 	}
 	if in.Name == "" {
@@ -132,7 +136,7 @@ func (d *Launcher) chooseLaunch(a *daemon.Agent, in *NewAgent) error {
 	if err := d.RuntimeOf(a).CheckArgs(in.Args); err != nil {
 		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadArgs, "The agent cannot be started with these arguments: %s", err)
 	}
-	a.Model, a.PermissionMode, a.Args = in.Model, in.PermissionMode, in.Args
+	a.Model, a.PermissionMode, a.Args, a.Sandbox = in.Model, in.PermissionMode, in.Args, in.Sandbox
 	return nil
 }
 
@@ -250,6 +254,9 @@ func (d *Launcher) AssignPersona(ctx context.Context, id int64, slug string) (da
 	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if a.Persona != nil {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
+		}
+		if a.Sandbox {
+			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent runs in a sandbox, where the files of a persona are not: start one that plays it, or hand over to it")
 		}
 		if a.Managed && a.RegisteredAt == nil { // its launch files name the persona, and the daemon may be writing them now
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStarting, "Agent is being started: give it a persona when it has registered")

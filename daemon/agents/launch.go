@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sandbox"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -74,13 +75,17 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
 	}
+	socket := d.Data.HookSocket()
 	environ, secrets, lost, err := sight.LaunchEnviron(ctx, d.Sight, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: account: %w", a.ID, err)
 	}
-	launch, err := d.launchPlan(ctx, a)
+	launch, box, err := d.launchPlan(ctx, a)
 	if err != nil {
 		return err
+	}
+	if a.Sandbox = box != nil; a.Sandbox {
+		environ, socket = insideEnviron(d, d.RuntimeOf(a), environ), filepath.Join(d.Data.AgentRoom(), filepath.Base(socket))
 	}
 	secret := randomHex(d.Random, 32)
 	a.LaunchHash = daemon.LaunchHash(secret)
@@ -88,7 +93,7 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(environ,
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
 		"UNDERSTUDY_LAUNCH="+secret,
-		"UNDERSTUDY_SOCKET="+d.Data.HookSocket(),
+		"UNDERSTUDY_SOCKET="+socket,
 		"UNDERSTUDY_PERSONA="+a.PersonaSlug(),
 		"UNDERSTUDY_PREVIOUS_AGENT_ID="+OptionalID(a.PreviousAgentID),
 	)}
@@ -98,6 +103,11 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	}
 	if err := errors.Join(WriteLinks(launch.Links), sight.WriteFiles(launch.Files), d.Accounts.Keep(a.ID, secrets)); err != nil {
 		return err
+	}
+	if box != nil {
+		if file.Argv, err = enter(d, box, a, launch.Argv); err != nil {
+			return err
+		}
 	}
 	b, err := json.Marshal(file)
 	if err != nil {
@@ -119,19 +129,20 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	return nil
 }
 
-// launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
-func (d *Launcher) launchPlan(ctx context.Context, a *daemon.Agent) (runtimes.Launch, error) {
+// launchPlan returns the command line, the files and the session id with which an agent's runtime is launched, and its sandbox; nil: it runs in
+// none.
+func (d *Launcher) launchPlan(ctx context.Context, a *daemon.Agent) (launch runtimes.Launch, box *sandbox.Box, err error) {
 	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	if err != nil {
-		return runtimes.Launch{}, err
+		return launch, nil, err
 	}
 	command := d.Settings().Runtimes[a.Runtime]
 	if len(command) == 0 {
-		return runtimes.Launch{}, fmt.Errorf("runtime %s has no command: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
+		return launch, nil, fmt.Errorf("runtime %s has no command: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
 	}
 	session, err := uuid.NewRandomFromReader(d.Random)
 	if err != nil {
-		return runtimes.Launch{}, fmt.Errorf("session id: %w", err)
+		return launch, nil, fmt.Errorf("session id: %w", err)
 	}
 	spec := runtimes.Spec{
 		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
@@ -139,42 +150,51 @@ func (d *Launcher) launchPlan(ctx context.Context, a *daemon.Agent) (runtimes.La
 	}
 	pipeline, step, err := d.StepOf(ctx, a)
 	if err != nil {
-		return runtimes.Launch{}, err
+		return launch, nil, err
 	}
 	if a.Persona != nil {
 		if err := d.planPersona(ctx, a, &spec, step); err != nil {
-			return runtimes.Launch{}, err
+			return launch, nil, err
 		}
 	}
 	if step != nil {
 		if err := d.planStep(ctx, a, &spec, pipeline, step); err != nil {
-			return runtimes.Launch{}, err
+			return launch, nil, err
 		}
 	}
 	if rt.Can.Registers == runtimes.RegistersByServer {
 		if spec.Server.Port, err = d.FreePort(); err != nil {
-			return runtimes.Launch{}, fmt.Errorf("port of the agent's server: %w", err)
+			return launch, nil, fmt.Errorf("port of the agent's server: %w", err)
 		}
 		spec.Server.Password = randomHex(d.Random, 32)
 	}
 	if rt.OwnHome != nil {
 		if spec.User, err = d.UserHome(rt.OwnHome, a.Account); err != nil {
-			return runtimes.Launch{}, err
+			return launch, nil, err
 		}
 	}
 	spec.Version = d.Version(ctx, command)
 	if rt.CheckVersion != nil {
 		if err := rt.CheckVersion(spec.Version); err != nil {
-			return runtimes.Launch{}, err
+			return launch, nil, err
 		}
 	}
-	launch, err := rt.Launch(spec)
-	if err == nil && spec.Server.Port != 0 {
-		var b []byte
-		b, err = json.Marshal(spec.Server)
+	if launch, err = rt.Launch(spec); err != nil {
+		return launch, nil, err
+	}
+	if spec.Server.Port != 0 {
+		b, err := json.Marshal(spec.Server)
+		if err != nil {
+			return launch, nil, err
+		}
 		launch.Files = append(launch.Files, runtimes.File{Path: filepath.Join(spec.Dir, sight.ServerFile), Content: b})
 	}
-	return launch, err
+	if inSandbox(d, a) {
+		if box, err = boxOf(d, rt, a, &spec); err != nil {
+			return launch, nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	return launch, box, nil
 }
 
 // freePort returns a port of loopback on which nothing listens.

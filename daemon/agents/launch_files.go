@@ -35,6 +35,7 @@ func (d *Launcher) launchFilesFit(a *daemon.Agent) bool {
 // that keeps none in a file: a handoff may still be retried, and people read it. [Launcher.PruneMirrors] removes them later.
 func (d *Launcher) removeLaunchFiles(a *daemon.Agent) error {
 	dir := d.Data.Launch(a.ID)
+	_ = os.Remove(d.Data.AgentSpool(a.ID)) // hooks in it are still to be replayed; without a sandbox there is none
 	kept := []string{sight.AccountFile}
 	if mirror := runtimes.Mirror(dir); a.TranscriptPath != nil && *a.TranscriptPath == mirror {
 		kept = append(kept, filepath.Base(mirror))

@@ -35,6 +35,7 @@ func CanStart(ctx context.Context, d *Launcher, next *daemon.Agent) error {
 		func(next *daemon.Agent) error { return treeStays(ctx, d.Store, next) },
 		func(next *daemon.Agent) error { return Enterable(next.Cwd) },
 		func(next *daemon.Agent) error { return d.CheckRuntime(next.Runtime) },
+		func(next *daemon.Agent) error { return sandboxWorks(ctx, d, next) },
 		func(next *daemon.Agent) error { return takesCommandLine(ctx, d, next) },
 	)
 }

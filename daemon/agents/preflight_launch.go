@@ -19,7 +19,7 @@ func takesCommandLine(ctx context.Context, d *Launcher, next *daemon.Agent) erro
 	if next.StepID != nil {
 		planned.PipelineID, planned.StepID, planned.Persona = nil, nil, nil // a pipeline keeps the skill of a persona that is gone
 	}
-	_, err := d.launchPlan(ctx, &planned)
+	_, _, err := d.launchPlan(ctx, &planned)
 	if _, told := errors.AsType[*daemon.Error](err); err == nil || told || ctx.Err() != nil || engine.Retryable(err) {
 		return err
 	}

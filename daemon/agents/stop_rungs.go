@@ -149,7 +149,7 @@ func (d *Supervisor) signalAgent(ctx context.Context, a *daemon.Agent, sig sysca
 	if a.Managed {
 		why = sight.NotOfLaunch(d.Sight, a)
 	} else {
-		why = d.Protected(ctx, a.Process())
+		why = d.Protected(ctx, a.Process(), a.Sandbox)
 	}
 	if why != "" {
 		return errors.New(why)

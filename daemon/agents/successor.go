@@ -125,7 +125,7 @@ func SuccessorOf(d *Launcher, a *daemon.Agent, id int64, now time.Time) *daemon.
 		AgentPane:    daemon.AgentPane{TmuxSession: TmuxSession(a.Name, id), PaneColumns: a.PaneColumns, PaneRows: a.PaneRows},
 		AgentSession: daemon.AgentSession{Cwd: a.Cwd, Repository: a.Repository, Branch: a.Branch},
 		Generation:   a.Generation + 1, PreviousAgentID: &a.ID, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
-		Options: a.Options, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort, Account: a.Account,
+		Options: a.Options, Args: a.Args, Sandbox: a.Sandbox, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort, Account: a.Account,
 		Reading: d.RuntimeOf(a).Can.Reads.Shown(),
 	}
 }

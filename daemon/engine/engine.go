@@ -21,6 +21,7 @@ import (
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sandbox"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
@@ -92,6 +93,7 @@ type Settings struct {
 	Limits      daemon.LimitSettings
 	Notify      daemon.NotifySettings
 	Permissions daemon.PermissionSettings
+	Sandbox     sandbox.Settings
 	NoKeys      bool // panes take no keys from browsers
 	Log         daemon.LogSettings
 	History     HistorySettings

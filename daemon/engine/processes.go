@@ -39,11 +39,12 @@ type Standing struct {
 type Senders interface {
 	// Boot names this boot of the system. The start times of processes count from it.
 	Boot() string
-	// Strange says why the sender from can't be trusted; "": it can. The sender must be of this user and in the daemon's
-	// namespaces. Unless p is zero, the sender must also be p or a descendant of p.
+	// Strange says why the sender from can't be trusted; "": it can. The sender must be of this user. Unless p is zero, the sender must also be p or a descendant of p.
 	Strange(from *tmux.Peer, p tmux.Process) string
-	// Foreign says why a process cannot be an agent of this user, as far as the system tells; "": it can.
-	Foreign(p tmux.Process) string
+	// Named returns the process that has an id where the process at runs, which may be inside a sandbox; see [tmux.Process.Named].
+	Named(at tmux.Process, pid int, start uint64) (tmux.Process, error)
+	// Foreign says why a process cannot be an agent of this user, as far as the system tells; "": it can. inside: it may be in a sandbox.
+	Foreign(p tmux.Process, inside bool) string
 	// ServerAt returns the process that listens on a socket.
 	ServerAt(ctx context.Context, socket string) (tmux.Process, error)
 }
@@ -61,7 +62,10 @@ func (system) Find(pid int) (tmux.Process, error)              { return tmux.Fin
 func (system) Ancestry(p tmux.Process) []int                   { return p.Ancestry() }
 func (system) Wait(ctx context.Context, p tmux.Process) error  { return p.Wait(ctx) }
 func (system) Signal(p tmux.Process, sig syscall.Signal) error { return p.Signal(sig) }
-func (system) Boot() string                                    { return tmux.BootID() }
+func (system) Named(at tmux.Process, pid int, start uint64) (tmux.Process, error) {
+	return at.Named(pid, start)
+}
+func (system) Boot() string { return tmux.BootID() }
 func (system) Standing(p tmux.Process) Standing {
 	stopped, inFront := p.Standing()
 	return Standing{Stopped: stopped, InFront: inFront}
@@ -71,23 +75,20 @@ func (system) Strange(from *tmux.Peer, p tmux.Process) string {
 	if from.UID != os.Geteuid() {
 		return fmt.Sprintf("its sender, process %d, is another user's", from.PID)
 	}
-	if err := from.SharesNamespaces("pid"); err != nil {
-		return "its sender is a stranger: " + err.Error()
-	}
 	if p.PID != 0 && !from.IsDescendantOf(p.PID) {
 		return fmt.Sprintf("its sender, process %d, is no child of process %d, which it names", from.PID, p.PID)
 	}
 	return ""
 }
 
-func (system) Foreign(p tmux.Process) string {
+func (system) Foreign(p tmux.Process, inside bool) string {
 	if p.PID == 1 || p.Name() == "systemd" {
 		return fmt.Sprintf(NoAgent, p.PID, "it is init")
 	}
 	if uid, err := p.Owner(); err == nil && uid != os.Geteuid() {
 		return fmt.Sprintf(NoAgent, p.PID, "it is another user's")
 	}
-	if err := p.SharesNamespaces("pid"); err != nil {
+	if err := p.SharesNamespaces("pid"); err != nil && !inside {
 		return err.Error()
 	}
 	if p.RunsTmux() {

@@ -313,7 +313,7 @@ func (d *Flow) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (en
 		return engine.OneShot{}, err
 	}
 	env := sight.With(append(d.EnvironOf(a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
-	return engine.OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil
+	return agents.OneShotInside(d.Launcher, rt, a, engine.OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin})
 }
 
 // ForkMemory is what a run of the daemon remembers about the fork of an agent's session. The fork may outlive the agent, but

@@ -78,7 +78,7 @@ func (d *Flow) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name str
 		return engine.OneShot{}, err
 	}
 	env := sight.With(append(sight.OneShotEnviron(d.Sight, rt, a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
-	return engine.OneShot{Argv: cmd.Argv, Dir: cmp.Or(cmd.Dir, a.Cwd), Env: env, Stdin: cmd.Stdin}, nil
+	return agents.OneShotInside(d.Launcher, rt, a, engine.OneShot{Argv: cmd.Argv, Dir: cmp.Or(cmd.Dir, a.Cwd), Env: env, Stdin: cmd.Stdin})
 }
 
 // transcriptPrompt holds the values of the prompt that has another session write a document from a conversation.

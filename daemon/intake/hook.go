@@ -98,11 +98,16 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		return nil, nil, d.refuse(env.Event, err)
 	}
 	p.TranscriptPath = d.Lasting(p.TranscriptPath)
+	if c.boxed != nil {
+		if err := d.withinBox(c.boxed, &p); err != nil {
+			return nil, nil, err
+		}
+	}
 	if rt.Can.AnswerInTranscript && p.Event == hooks.Stop {
 		p.LastAssistantMessage = LastAnswer(ctx, rt, p.TranscriptPath)
 	}
 	in := daemon.HookInput{
-		Key: env.Key, Event: p.Event, Host: d.Host, PID: env.AgentPID, SessionID: p.SessionID,
+		Key: env.Key, Event: p.Event, Host: d.Host, PID: c.pid, SessionID: p.SessionID,
 		Body: env.Body, At: env.At, Replayed: replayed,
 	}
 	if in.At.IsZero() {
@@ -114,7 +119,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	}
 	in.PIDStart = c.proc.Start
 	step := hookStep{in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "" && d.Program != "", replayed), holds: env.Holds}
-	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c.proc, replayed)
+	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c, replayed)
 	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
 		step.account = d.Accounts.OfProcess(c.proc, p.CWD)
@@ -122,7 +127,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 			return nil, nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 		}
 		if step.around == 0 {
-			step.around = d.AgentOfJob(ctx, env.AgentPID, p.TranscriptPath)
+			step.around = d.AgentOfJob(ctx, c.pid, p.TranscriptPath)
 		}
 	}
 	output, cmd, err = d.take(ctx, step)
@@ -253,9 +258,11 @@ func (u *underway) of(a *daemon.Agent) bool {
 
 // claim is what a hook says of the process that it comes from, checked against the system.
 type claim struct {
-	proc       tmux.Process // the process that the hook names; zero: that is gone, or the hook names none
-	notFrom    string       // why the hook does not come from proc or a child of proc; "": nothing speaks against it
-	notBinding string       // why the hook does not make proc an agent's process; "": it may
+	pid        int           // the id here of the process that the hook names
+	boxed      *daemon.Agent // the agent of ours in whose sandbox that process runs; nil: in none
+	proc       tmux.Process  // the process that the hook names; zero: that is gone, or the hook names none
+	notFrom    string        // why the hook does not come from proc or a child of proc; "": nothing speaks against it
+	notBinding string        // why the hook does not make proc an agent's process; "": it may
 }
 
 // claimOf checks what a hook says of its process. from is the process that sent the hook through a unix socket; nil: the hook
@@ -266,8 +273,11 @@ func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Pee
 		// Nothing can be checked of a process that has ended. One that is ended while it waits for an answer spools its hook.
 		return c, daemon.Errorf(daemon.KindUnavailable, daemon.CodeSenderGone, "The hook's process has ended")
 	}
-	proc, err := d.Processes.Find(env.AgentPID)
-	if err == nil && (env.AgentStart == 0 || env.AgentStart == proc.Start && env.Boot == d.Processes.Boot()) {
+	proc, err := d.here(ctx, env, from, &c)
+	if err != nil {
+		return c, err
+	}
+	if proc.PID != 0 && (env.AgentStart == 0 || env.AgentStart == proc.Start && env.Boot == d.Processes.Boot()) {
 		c.proc = proc
 	}
 	if from != nil {
@@ -283,7 +293,7 @@ func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Pee
 	case replayed && env.AgentStart == 0:
 		c.notBinding = "it comes out of the spool and does not tell when its process started"
 	case mayRegister(env), env.Event == hooks.SessionStart: // other hooks make no process an agent's
-		c.notBinding = d.Protected(ctx, c.proc)
+		c.notBinding = d.Protected(ctx, c.proc, c.boxed != nil)
 	}
 	return c, nil
 }

@@ -121,7 +121,7 @@ func (h *hookStep) afterEnd() {
 // turns end.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
-	was := a.TranscriptPath
+	was, binds := a.TranscriptPath, h.mayBind() // before its session is known
 	defer h.noteTranscript(was)
 	a.LearnSession(h.p)
 	if h.p.PermissionMode != "" && h.p.AgentID == "" { // a subagent may have a mode of its own
@@ -133,7 +133,7 @@ func (h *hookStep) apply() {
 	defer h.contextReported() // after the event, which may begin a new window
 	switch h.p.Event {
 	case "SessionStart":
-		h.sessionStart()
+		h.sessionStart(binds)
 	case "UserPromptSubmit":
 		h.promptSubmitted()
 	case "Stop":
@@ -186,10 +186,9 @@ func (h *hookStep) apply() {
 }
 
 // sessionStart applies a SessionStart. The first SessionStart registers the agent. A later one reports another session, or
-// the same session after its context was compacted.
-func (h *hookStep) sessionStart() {
+// the same session after its context was compacted. binds: it may make its process the agent's.
+func (h *hookStep) sessionStart(binds bool) {
 	a := h.tx.Agent
-	binds := h.mayBind()
 	copied := h.ofCopy()
 	if copied && !h.Ask(engine.Question{Content: h.p.TranscriptPath}).Yes {
 		return // it cannot be resumed yet: its first Stop makes it the agent's session, or followTranscript does

@@ -17,7 +17,6 @@ import (
 	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // command is a hook that is to be answered after its transaction: a person's /handoff or, with a permissionID, a
@@ -166,8 +165,8 @@ const interruptShows = 700 * time.Millisecond
 
 // goesOnAfter reports whether the runtime that has ended its held hook goes on with its session, as after Esc. A runtime
 // that is itself being ended, as by the close of its terminal, ends its hooks in the same way: it never says that it is idle.
-func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks.Payload, proc tmux.Process, replayed bool) bool {
-	dir := runtimes.ConfigDirOfTranscript(p.TranscriptPath)
+func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks.Payload, c claim, replayed bool) bool {
+	dir, proc := runtimes.ConfigDirOfTranscript(p.TranscriptPath), c.proc
 	if proc.PID == 0 || rt.Registry == nil || dir == "" {
 		return false
 	}
@@ -177,7 +176,11 @@ func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(interruptShows); d.Lives(proc) && time.Now().Before(until); {
-		if reg, ok := sight.ReadEntry(d.Sight, rt.Registry(dir, proc.PID)); ok && reg.Status == runtimes.StatusIdle {
+		reg, ok := sight.ReadEntry(d.Sight, rt.Registry(dir, proc.PID))
+		if c.boxed != nil {
+			reg, ok = sight.EntryInside(d.Sight, c.boxed)
+		}
+		if ok && reg.Status == runtimes.StatusIdle {
 			return true
 		}
 		if !lane.Ticked(ctx, tick.C) {

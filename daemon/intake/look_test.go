@@ -85,7 +85,7 @@ func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 				body = string(b)
 			}
 			env := hooks.Envelope{Key: "k", Event: c.event, AgentPID: 7, Launch: "secret", Body: json.RawMessage(body)}
-			out, cmd, err := d.applyHook(t.Context(), env, claim{}, false)
+			out, cmd, err := d.applyHook(t.Context(), env, claim{pid: env.AgentPID}, false)
 			if err != nil || cmd != nil {
 				t.Fatal(cmd, err)
 			}

@@ -83,13 +83,7 @@ func ParseRegistry(b []byte) (Registry, error) {
 // ConfigDir returns the directory of Claude Code's files. getenv reads the environment with which Claude Code
 // was started. ConfigDir returns "" if that environment has neither CLAUDE_CONFIG_DIR nor HOME.
 func ConfigDir(getenv func(string) string) string {
-	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		return dir
-	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, ".claude")
-	}
-	return ""
+	return FolderOf(getenv, "CLAUDE_CONFIG_DIR", ".claude")
 }
 
 // ConfigDirOfTranscript returns DIR for a transcript at DIR/projects/PROJECT/SESSION.jsonl, and "" for any

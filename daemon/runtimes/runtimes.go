@@ -107,6 +107,10 @@ type Runtime struct {
 	// is none.
 	Registry func(configDir string, pid int) string
 
+	// Places returns what of the user's files the CLI changes, the folders of it with a slash at their ends, and what of those, or beside them, says what it runs and is told; getenv reads
+	// the environment with which it is started. nil: that is not known, so that it cannot run in a sandbox.
+	Places func(getenv func(string) string) (changes, fixed []string)
+
 	// dialogs is how it draws its dialogs. The zero value: nothing of them is read but their names.
 	Dialogs DialogLook
 	// args are the flags that the launch needs for itself; nil: every argument may be added.

@@ -190,7 +190,7 @@ func (d *Sight) inBackground(a *daemon.Agent, message string) *event.Event {
 // entryOfJob looks in the registry for the session of a job.
 func (d *Sight) entryOfJob(a *daemon.Agent, job string) (runtimes.Registry, bool) {
 	rt, dir := d.RuntimeOf(a), d.ConfigDir(a)
-	if rt.Registry == nil || dir == "" {
+	if rt.Registry == nil || dir == "" || a.Sandbox {
 		return runtimes.Registry{}, false
 	}
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(rt.Registry(dir, a.PID)), "*.json"))

@@ -12,12 +12,13 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data/trust"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // Inside reports whether one of these processes is an active agent, or is what an agent may have started, and the agent in whose process it
-// runs; 0: that is not known. What has left its agent's process, as by a double fork, still has the secret of the launch in its
-// environment, also when the agent has ended. What tmux has started for an agent runs in our own tmux server, in which nothing else
+// runs; 0: that is not known. What has left its agent's process, as by a double fork, is still in the control group of the agents, and has the
+// secret of the launch in its environment, also when the agent has ended. What tmux has started for an agent runs in our own tmux server, in which nothing else
 // should. While the database is away, the agents count that are remembered.
 func (d *Sight) Inside(ctx context.Context, procs ...tmux.Process) (agent int64, inside bool) {
 	active, err := d.Roster.Agents(ctx)
@@ -35,7 +36,7 @@ func (d *Sight) Inside(ctx context.Context, procs ...tmux.Process) (agent int64,
 		if around := d.around(ctx, active, proc, line); around != 0 {
 			return around, true
 		}
-		if server.PID != 0 && slices.Contains(line, server.PID) || proc.PID != 0 && d.hasSecret(ctx, proc) {
+		if server.PID != 0 && slices.Contains(line, server.PID) || proc.PID != 0 && (hooks.InAgentsGroup(proc.PID) || d.hasSecret(ctx, proc)) {
 			return 0, true
 		}
 	}
@@ -100,7 +101,7 @@ func (d *Sight) around(ctx context.Context, active []daemon.Agent, proc tmux.Pro
 	for i := range active {
 		a := &active[i]
 		if a.PID != 0 && a.PID != proc.PID && slices.Contains(line, a.PID) && d.Lives(a.Process()) &&
-			(a.Managed || d.Protected(ctx, a.Process()) == "") { // all sessions may run inside a protected process
+			(a.Managed || d.Protected(ctx, a.Process(), false) == "") { // all sessions may run inside a protected process
 			return a.ID
 		}
 	}
@@ -108,9 +109,9 @@ func (d *Sight) around(ctx context.Context, active []daemon.Agent, proc tmux.Pro
 }
 
 // Protected says why a process must not become an agent's; "": it may. Ending it would end the daemon or its servers, or it
-// is not this user's.
-func (d *Sight) Protected(ctx context.Context, proc tmux.Process) string {
-	if why := d.Processes.Foreign(proc); why != "" {
+// is not this user's. One that we have launched may run in a sandbox.
+func (d *Sight) Protected(ctx context.Context, proc tmux.Process, launched bool) string {
+	if why := d.Processes.Foreign(proc, launched); why != "" {
 		return why
 	}
 	servers := d.Servers()

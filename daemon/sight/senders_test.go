@@ -24,7 +24,7 @@ type table struct {
 
 func (t table) Ancestry(p tmux.Process) []int                          { return t.procs.Ancestry(p) }
 func (t table) Find(pid int) (tmux.Process, error)                     { return t.procs.Find(pid) }
-func (table) Foreign(tmux.Process) string                              { return "" }
+func (table) Foreign(tmux.Process, bool) string                        { return "" }
 func (t table) ServerAt(context.Context, string) (tmux.Process, error) { return t.server, nil }
 
 // TestInside: who counts as an agent's. A person's own tmux server, in which an agent may run as well, counts for nobody.

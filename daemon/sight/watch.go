@@ -86,8 +86,11 @@ func (d *Sight) Look(a *daemon.Agent) sighting {
 // EntryOf reads the entry of an agent in its runtime's registry. ok is false if the runtime has none, or it cannot be read now.
 func EntryOf(d *Sight, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
 	dir, rt := d.ConfigDir(a), d.RuntimeOf(a)
-	if dir == "" || a.PID == 0 || rt.Registry == nil {
+	switch {
+	case dir == "" || a.PID == 0 || rt.Registry == nil:
 		return reg, false
+	case a.Sandbox:
+		return EntryInside(d, a)
 	}
 	return ReadEntry(d, rt.Registry(dir, a.PID))
 }
@@ -120,12 +123,12 @@ func (d *Sight) ConfigDir(a *daemon.Agent) string {
 		}
 	}
 	environ, _ := claude.Runtime.AccountEnviron(d.Environ, a.Account, nil)
-	return runtimes.ConfigDir(func(name string) string { return variable(environ, name) })
+	return runtimes.ConfigDir(func(name string) string { return Variable(environ, name) })
 }
 
 // Getenv returns a variable of the environment that agents inherit.
 func (d *Sight) Getenv(name string) string {
-	return variable(d.Environ, name)
+	return Variable(d.Environ, name)
 }
 
 // Reconcile corrects the state of a registered agent by its process and its registry entry, because no hook reports some
@@ -335,8 +338,8 @@ func (d *Sight) Watch(ctx context.Context, a *daemon.Agent) {
 	})
 }
 
-// variable returns the value of a variable in an environment, of which the last setting counts.
-func variable(environ []string, name string) string {
+// Variable returns the value of a variable in an environment, of which the last setting counts.
+func Variable(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v

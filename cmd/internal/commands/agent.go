@@ -69,6 +69,7 @@ repository names, in the form of .gitignore, are copied into the tree.`,
 	c.Flags().StringVar(&tree.branch, "worktree", "", "work in a git work tree of its own, on this `branch`")
 	c.Flags().Lookup("worktree").NoOptDefVal = ownBranch
 	c.Flags().StringVar(&tree.base, "base", "", "with --worktree: the `branch` or commit where a new branch begins (default HEAD of --cwd)")
+	c.Flags().BoolVar(&in.Sandbox, "sandbox", false, "let the agent reach its work tree, its CLI's files and the network, and nothing else of this machine")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
 	cli.CompleteFlag(c, "runtime", completeRuntimes(a))

@@ -88,7 +88,7 @@ func showAgent(a *cli.App, g daemon.Agent, work, prompt, used, spark string) {
 	}
 	a.UI(a.Stdout).Fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", stateWords(&g), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
-		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "account", accountWords(g.Account), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
+		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "sandbox", sandboxWords(&g), "account", accountWords(g.Account), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
 		"context", views.ContextInFull(g.Context), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
@@ -116,6 +116,14 @@ func accountWords(account *runtimes.Account) string {
 		parts = append(parts, name+" (not carried: its value is not clean)")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// sandboxWords says whether an agent runs in a sandbox; "": it does not.
+func sandboxWords(g *daemon.Agent) string {
+	if g.Sandbox {
+		return "yes, and so does whoever takes over from it"
+	}
+	return ""
 }
 
 // stateWords says in which state an agent is, and since when.

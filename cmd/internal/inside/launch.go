@@ -46,6 +46,7 @@ func execLaunchFile(path string, environ []string) error {
 	if err != nil {
 		return err
 	}
+	_ = hooks.JoinAgentsGroup() // where the system does not allow it, what has left the agent is told by its environment alone
 	return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, file.Argv, env))
 }
 

@@ -10,8 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -178,7 +181,20 @@ func beginServing(ctx context.Context, cfg Config, base *database, server *api.S
 	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
 		return err
 	}
+	if err := intoRoom(dir); err != nil {
+		return err
+	}
 	return runDaemon(ctx, cfg, keeper, server, ls, up)
+}
+
+// intoRoom gives the hook socket its name in the folder that agents in a sandbox see. A folder can be seen there for as long as an agent
+// lives; a socket could not, because each daemon makes a new one.
+func intoRoom(dir data.Dir) error {
+	path := filepath.Join(dir.AgentRoom(), filepath.Base(dir.HookSocket()))
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Link(dir.HookSocket(), path)
 }
 
 // DaemonConfig returns the configuration of a daemon. The caller adds the database, the terminals, and how to run other

@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/sandbox"
 	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
@@ -35,6 +36,7 @@ type Settings struct {
 	Handoff     daemon.HandoffSettings     `yaml:"handoff"`
 	Pipeline    daemon.PipelineSettings    `yaml:"pipeline"`
 	Limits      daemon.LimitSettings       `yaml:"limits"`
+	Sandbox     sandbox.Settings           `yaml:"sandbox"`
 	Permissions daemon.PermissionSettings  `yaml:"permissions"`
 	Dashboard   dashboardSettings          `yaml:"dashboard"`
 	Notify      notifySettings             `yaml:"notify"`
@@ -282,6 +284,9 @@ func (s *Settings) check(path string) error {
 	if key, why := s.remoteProblem(); key != "" {
 		return bad(key, why)
 	}
+	if key, why := s.Sandbox.Problem(); key != "" {
+		return bad("sandbox."+key, why)
+	}
 	if key, why := limitProblem(&s.Limits, s.Runtimes); key != "" {
 		return bad("limits."+key, why)
 	}
@@ -317,7 +322,7 @@ func notPositive(settings reflect.Value) (key, why string) {
 // domain returns the settings that package daemon needs.
 func (s *Settings) domain() engine.Settings {
 	out := engine.Settings{
-		Handoff: s.Handoff, Pipeline: s.Pipeline, Limits: s.Limits, Log: s.Events, History: s.History, Resume: s.Resume, Permissions: s.Permissions,
+		Handoff: s.Handoff, Pipeline: s.Pipeline, Limits: s.Limits, Sandbox: s.Sandbox, Log: s.Events, History: s.History, Resume: s.Resume, Permissions: s.Permissions,
 		Notify: daemon.NotifySettings{Desktop: s.Notify.Desktop}, NoKeys: !s.Dashboard.Keys,
 		Runtimes: map[string][]string{}, Generic: map[string]*runtimes.Runtime{},
 	}

@@ -16,8 +16,9 @@ import (
 // withShells starts agents with a shell as a child, which runs what a test has the agent run; see [runInside]. The rig must not be started yet.
 func withShells(r *rig) *rig {
 	r.t.Helper()
-	agent := filepath.Join(filepath.Dir(r.root), "agent")
-	script := fmt.Sprintf("#!/bin/sh\nmkfifo '%[1]s'.$UNDERSTUDY_AGENT_ID\nsh '%[1]s'.$UNDERSTUDY_AGENT_ID >/dev/null 2>&1 &\nexec '%[2]s' \"$@\"\n", agent, cmdtest.AgentProgram(r.t))
+	agent := filepath.Join(r.t.TempDir(), "agent") // which is asked for its version, too
+	script := fmt.Sprintf("#!/bin/sh\nif test -n \"$UNDERSTUDY_AGENT_ID\"; then mkfifo '%[1]s'.$UNDERSTUDY_AGENT_ID; sh '%[1]s'.$UNDERSTUDY_AGENT_ID >/dev/null 2>&1 & fi\nexec '%[2]s' \"$@\"\n",
+		filepath.Join(filepath.Dir(r.t.TempDir()), "agent"), cmdtest.AgentProgram(r.t))
 	must(r.t, os.WriteFile(agent, []byte(script), 0o700))
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{agent}}}
 	return r
@@ -26,7 +27,7 @@ func withShells(r *rig) *rig {
 // startInside has the agent's shell begin a command. The shell goes on with the next one at once.
 func startInside(r *rig, agentID int64, command string) {
 	r.t.Helper()
-	fifo := fmt.Sprintf("%s.%d", filepath.Join(filepath.Dir(r.root), "agent"), agentID)
+	fifo := fmt.Sprintf("%s.%d", filepath.Join(filepath.Dir(r.t.TempDir()), "agent"), agentID)
 	var shell *os.File
 	r.await("the agent's shell", func() (bool, string) {
 		var err error

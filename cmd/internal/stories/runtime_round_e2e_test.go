@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/realcli"
 	"github.com/understudyd/understudy/cmd/internal/serve"
@@ -20,6 +21,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/sandbox"
 )
 
 // round are the runtimes of the generations of one piece of work.
@@ -33,7 +35,7 @@ func TestRound(t *testing.T) {
 	r := newRoundRig(t)
 	child := startDaemonChild(r.rig)
 	r.database() // before the first kill
-	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: round[0]})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: round[0], Sandbox: true})
 	a = r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 	var line []daemon.Agent
 	for i, next := range round[1:] {
@@ -126,6 +128,10 @@ func newRoundRig(t *testing.T) *roundRig {
 	}
 	environ = append(append(environ, home.Environ...), "HOME="+home.Dir, "GORACE=atexit_sleep_ms=0")
 	r.cfg.Environ = lastOfEach(environ)
+	r.cfg.Settings.Sandbox = sandbox.Settings{ // Codex makes no files in a home below the folder for temporary files
+		Env: []string{"REALCLI_KEY", "PI_OFFLINE", "BUN_JSC_useDFGJIT", "TMPDIR"}, Write: []string{child.Getenv(r.cfg.Environ, "TMPDIR")},
+		Read: []string{child.Getenv(r.cfg.Environ, "OPENCODE_MODELS_PATH")},
+	}
 	r.cfg.Settings.Runtimes = commands
 	r.cfg.Settings.Handoff.AckTimeout = 90 * time.Second // OpenCode's server was silent for 35 s on a busy machine, just after its start
 	if _, err := r.dir.Seed(); err != nil {

@@ -30,3 +30,12 @@ var account = slices.Concat(
 		"CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_SKIP_FOUNDRY_AUTH", "ANTHROPIC_FOUNDRY_BASE_URL", "ANTHROPIC_FOUNDRY_RESOURCE"),
 	runtimes.AWSVars, runtimes.GoogleVars,
 )
+
+// places: the folder of its settings and transcripts, and the file beside it in which it keeps what it was asked at a start.
+func places(getenv func(string) string) (changes, fixed []string) {
+	dir := runtimes.ConfigDir(getenv)
+	if changes = runtimes.Below(dir, "/"); getenv("CLAUDE_CONFIG_DIR") == "" {
+		changes = append(changes, runtimes.Below(getenv("HOME"), ".claude.json")...)
+	}
+	return changes, runtimes.Below(dir, "settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "hooks", "keybindings.json", "output-styles", "plugins", "rules", "skills")
+}

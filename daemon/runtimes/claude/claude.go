@@ -30,7 +30,7 @@ var Runtime = &runtimes.Runtime{
 	},
 	Build: launch, CheckVersion: hooks.CheckVersion, ReadScreen: readScreen, Dialogs: dialogLook,
 	Fork: fork, ForkAnswer: runtimes.ReadAnswer(readAnswer), Registry: runtimes.RegistryPath, Tail: tail,
-	OwnArgs: args, Account: account,
+	OwnArgs: args, Account: account, Places: places,
 	ReadLine: ReadLine, Clean: WithoutMarks, Switched: switched,
 }
 

@@ -44,3 +44,9 @@ var account = slices.Concat(
 	runtimes.Vars(runtimes.AccountSecret, "OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY", "OPENROUTER_API_KEY"),
 	runtimes.Vars(runtimes.AccountPlain, "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"),
 )
+
+func places(getenv func(string) string) (changes, fixed []string) {
+	dir := runtimes.FolderOf(getenv, "CODEX_HOME", ".codex")
+	fixed = runtimes.Below(dir, "config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "plugins", "prompts", "rules", "skills")
+	return append(runtimes.Below(dir, "/"), runtimes.Below(getenv("CODEX_SQLITE_HOME"), "/")...), fixed
+}

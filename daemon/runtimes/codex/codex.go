@@ -41,7 +41,7 @@ var Runtime = &runtimes.Runtime{
 	Build: launch, CheckVersion: runtimes.NotBefore("Codex", oldest, "update it to "+oldest+" or newer, for instance with `npm install -g @openai/codex`"), ReadScreen: readScreen, Dialogs: dialogLook,
 	Report: report, Tail: tail, Refusal: refusal,
 	Fork: fork, ForkAnswer: runtimes.ReadAnswer(readAnswer), Queue: queue,
-	OwnArgs: args, Account: account,
+	OwnArgs: args, Account: account, Places: places,
 	ReadLine: readLine, Clean: runtimes.WithoutOurs,
 }
 

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"path/filepath"
 	"slices"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -27,3 +28,13 @@ var account = slices.Concat(
 		"GEMINI_MODEL"),
 	runtimes.GoogleVars,
 )
+
+// places: the user's own folder, to which that of the launch has links.
+func places(getenv func(string) string) (changes, fixed []string) {
+	home := getenv("GEMINI_CLI_HOME")
+	if home == "" {
+		home = getenv("HOME")
+	}
+	fixed = runtimes.Below(filepath.Join(home, ".gemini"), ".env", "GEMINI.md", "commands", "extensions", "policies", "settings.json", "skills", "trustedFolders.json")
+	return runtimes.Below(home, ".gemini/"), append(fixed, runtimes.Below(home, ".agents", ".env")...)
+}

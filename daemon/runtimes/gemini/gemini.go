@@ -54,7 +54,7 @@ var Runtime = &runtimes.Runtime{
 	OwnHome: ownHome,
 	Build:   launch, CheckVersion: runtimes.NotBefore("Gemini CLI", oldest, "update it to "+oldest+" or newer, for instance with `npm install -g @google/gemini-cli`"), ReadScreen: readScreen, Dialogs: dialogLook, Report: report, Tail: tail,
 	Fork: ask, ForkAnswer: readAnswer,
-	OwnArgs: args, Account: account,
+	OwnArgs: args, Account: account, Places: places,
 	ReadLine: readLine, Clean: withoutMarks,
 }
 

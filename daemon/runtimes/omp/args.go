@@ -20,3 +20,9 @@ var args = &runtimes.OwnArgs{
 }
 
 var account = slices.Concat(runtimes.Vars(runtimes.AccountPath, "PI_CODING_AGENT_DIR"), runtimes.ProviderVars)
+
+func places(getenv func(string) string) (changes, fixed []string) {
+	dir := runtimes.FolderOf(getenv, "PI_CODING_AGENT_DIR", ".omp/agent")
+	fixed = runtimes.Below(dir, "AGENTS.md", "SYSTEM.md", "agents", "commands", "config.yml", "extensions", "hooks", "models.yml", "plugins", "rules", "skills", "tools")
+	return runtimes.Below(dir, "/"), append(fixed, runtimes.Below(getenv("HOME"), ".omp/plugins")...)
+}

@@ -40,7 +40,7 @@ var Runtime = &runtimes.Runtime{
 	},
 	Build: launch, CheckVersion: runtimes.NotBefore("oh-my-pi", oldest, "install "+oldest+" with `npm install -g @oh-my-pi/pi-coding-agent@"+oldest+"`"), ReadScreen: readScreen, Dialogs: dialogLook, Report: report,
 	Fork: fork, ForkAnswer: runtimes.ReadAnswer(readAnswer),
-	OwnArgs: args, Account: account,
+	OwnArgs: args, Account: account, Places: places,
 	ReadLine: readLine, Clean: runtimes.WithoutOurs,
 }
 

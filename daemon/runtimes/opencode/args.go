@@ -24,3 +24,17 @@ var account = slices.Concat(
 	runtimes.Vars(runtimes.AccountSecret, "OPENCODE_API_KEY"),
 	runtimes.ProviderVars,
 )
+
+func places(getenv func(string) string) (changes, fixed []string) {
+	for variable, usual := range map[string]string{"XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config"} {
+		dir := runtimes.FolderOf(getenv, variable, usual)
+		changes = append(changes, runtimes.Below(dir, "opencode/")...)
+		for _, name := range []string{
+			"AGENTS.md", "agent", "agents", "bin", "command", "commands", "mode", "modes", "node_modules", "opencode.json", "opencode.jsonc", "package.json", "plugin", "plugins", "skill", "skills",
+			"tool", "tools",
+		} {
+			fixed = append(fixed, runtimes.Below(dir, "opencode/"+name)...)
+		}
+	}
+	return changes, append(fixed, runtimes.Below(getenv("OPENCODE_CONFIG_DIR"), "/")...)
+}

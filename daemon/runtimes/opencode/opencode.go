@@ -46,7 +46,7 @@ var Runtime = &runtimes.Runtime{
 	},
 	Build: launch, Session: sessionID, CheckVersion: runtimes.NotBefore("OpenCode", oldest, "install 1.18.33 or newer with `npm install -g opencode-ai@latest`"), ReadScreen: readScreen, Dialogs: dialogLook,
 	Fork: ask, ForkAnswer: runtimes.ReadAnswer(readAnswer),
-	OwnArgs: args, Account: account,
+	OwnArgs: args, Account: account, Places: places,
 	ReadLine: claude.ReadLine, Clean: claude.WithoutMarks, // the mirror has the form of Claude Code's transcript: see Message.lines
 }
 

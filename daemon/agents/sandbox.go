@@ -1,0 +1,154 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sandbox"
+	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/data"
+)
+
+// boxFile is the file of a launch that says what its agent has. The agent cannot change it.
+const boxFile = "sandbox.json"
+
+// maxSocket is the longest path of a socket on Linux, in bytes.
+const maxSocket = 107
+
+// inSandbox reports whether an agent is to run in a sandbox: somebody has asked for it, its predecessor did run in one, or its persona says so.
+func inSandbox(d *Launcher, a *daemon.Agent) bool {
+	if a.Sandbox || a.Persona == nil {
+		return a.Sandbox
+	}
+	p, err := d.Personas.Get(*a.Persona)
+	return err == nil && p.Sandbox
+}
+
+// boxOf says what an agent in a sandbox has: its work tree and repository, its documents, what of its launch its CLI works with, the CLI and
+// its settings, and what the operator's settings add.
+func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Spec) (*sandbox.Box, error) {
+	if rt.Places == nil {
+		return nil, fmt.Errorf("it is not known which files %s works with, as a sandbox must: run it in a container", rt.Title)
+	}
+	if socket := filepath.Join(d.Data.AgentRoom(), filepath.Base(d.Data.HookSocket())); len(socket) > maxSocket {
+		return nil, fmt.Errorf("its socket %s would have too long a path: choose a shorter data directory", socket)
+	}
+	environ, _ := rt.AccountEnviron(d.Environ, a.Account, nil)
+	getenv := func(name string) string { return sight.Variable(environ, name) }
+	home, more, launch := getenv("HOME"), d.Settings().Sandbox, d.Data.Launch(a.ID)
+	box := &sandbox.Box{Dir: a.Cwd, Home: home, Own: map[string]string{d.Data.Spool(): d.Data.AgentSpool(a.ID) + "/"}}
+	work, git := worktree.Places(a.Cwd)
+	changes, told := rt.Places(getenv)
+	box.Write = slices.Concat(work, changes, spec.MayEdit, more.Write)
+	for _, name := range []string{runtimes.Inbox(""), rt.Name, "fork", "oneshot"} { // of its launch, what CLIs change
+		box.Own[filepath.Join(launch, name)] = filepath.Join(launch, name) + "/"
+	}
+	if rt.Registry != nil { // ids of processes mean something else outside
+		box.Own[filepath.Dir(rt.Registry(runtimes.ConfigDir(getenv), 0))] = sight.RegistryInside(d.Data, a.ID) + "/"
+	}
+	programs := []string{spec.Command[0], d.Binary, d.Program}
+	programs = append(programs, slices.DeleteFunc(slices.Clone(spec.Command), func(arg string) bool { return !filepath.IsAbs(arg) })...) // a script
+	box.Read = slices.Concat(git, told, spec.MayRead, sandbox.Programs(getenv("PATH"), []string{home, d.Data.Root()}, programs...), more.Read,
+		runtimes.Below(home, ".gitconfig", ".config/git"), []string{launch, d.Data.AgentRoom()})
+	if a.Persona != nil {
+		box.Read = append(box.Read, d.Data.Persona(*a.Persona))
+	}
+	for name, kind := range rt.AccountKinds() { // files with which it proves who it is
+		if info, err := os.Stat(getenv(name)); kind == runtimes.AccountPath && err == nil && info.Mode().IsRegular() {
+			box.Read = append(box.Read, getenv(name))
+		}
+	}
+	return box, box.Refuse(home, d.Data.Root())
+}
+
+// enter makes what an agent has of its own, and returns its command in the sandbox.
+func enter(d *Launcher, box *sandbox.Box, a *daemon.Agent, argv []string) ([]string, error) {
+	for _, dir := range slices.Concat(slices.Collect(maps.Values(box.Own)), box.Write) {
+		if !strings.HasSuffix(dir, "/") {
+			continue // a file, or a folder that somebody else makes
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	b, err := json.Marshal(box)
+	if err != nil {
+		return nil, err
+	}
+	return box.Command(argv), data.WriteFile(filepath.Join(d.Data.Launch(a.ID), boxFile), b, 0o600)
+}
+
+// BoxOf reads what an agent in a sandbox has, as its launch has noted it.
+func BoxOf(d *Launcher, agentID int64) (box sandbox.Box, err error) {
+	b, err := os.ReadFile(filepath.Join(d.Data.Launch(agentID), boxFile))
+	if err == nil {
+		err = json.Unmarshal(b, &box)
+	}
+	return box, err
+}
+
+// OneShotInside puts a one-shot of a runtime that works for an agent into the agent's sandbox, if it has one.
+func OneShotInside(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, job engine.OneShot) (engine.OneShot, error) {
+	if !a.Sandbox {
+		return job, nil
+	}
+	box, err := boxOf(d, rt, a, &runtimes.Spec{Command: d.Settings().Runtimes[rt.Name]})
+	if err != nil {
+		return job, fmt.Errorf("sandbox: %w", err)
+	}
+	box.Dir = job.Dir
+	job.Env = insideEnviron(d, rt, job.Env)
+	job.Argv, err = enter(d, box, a, job.Argv)
+	return job, err
+}
+
+// baseVariables are what every program may know of where it runs: its user, languages, terminal and network.
+var baseVariables = []string{
+	"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "COLORTERM", "TZ", "USER", "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "all_proxy", "http_proxy",
+	"https_proxy", "no_proxy", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE",
+}
+
+// insideEnviron returns what of an environment an agent in a sandbox gets: what every program may know, its CLI's own settings and account,
+// what we tell it, and what the operator's settings name. The daemon's environment may have anybody's secrets.
+func insideEnviron(d *Launcher, rt *runtimes.Runtime, environ []string) []string {
+	account, more := rt.AccountKinds(), d.Settings().Sandbox.Env
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		_, own := account[name]
+		return !own && !slices.Contains(baseVariables, name) && !slices.Contains(more, name) && !strings.HasPrefix(name, "LC_") &&
+			!strings.HasPrefix(name, "UNDERSTUDY_") && !strings.HasPrefix(name, strings.ToUpper(rt.Name)+"_")
+	})
+}
+
+// sandboxWorks refuses an agent that is to run in a sandbox if it cannot have one, or if this machine can make none.
+func sandboxWorks(ctx context.Context, d *Launcher, next *daemon.Agent) error {
+	if !inSandbox(d, next) {
+		return nil
+	}
+	rt := d.RuntimeOf(next)
+	if _, err := boxOf(d, rt, next, &runtimes.Spec{Command: d.Settings().Runtimes[rt.Name]}); err != nil {
+		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeNoSandbox, "The agent cannot have a sandbox: %s", err)
+	}
+	box := sandbox.Box{Dir: "/", Home: "/home"}
+	res, err := d.OneShot(ctx, engine.OneShot{Argv: box.Command([]string{"true"}), Dir: "/", Env: d.Environ})
+	if err == nil && res.Exit == 0 {
+		return nil
+	}
+	why := res.Stderr
+	if err != nil {
+		why = err.Error()
+	}
+	return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeNoSandbox, "No sandbox can be made on this machine (%s): install bubblewrap (such as `apt install bubblewrap`), "+
+		"see \"In a sandbox\" in docs/operating.md for systems that forbid it, or start the agent without", words.TrimDot(words.FirstLine(strings.TrimSpace(why), 200)))
+}

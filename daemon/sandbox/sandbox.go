@@ -1,0 +1,201 @@
+// Package sandbox says what an agent in a sandbox has of the machine, and puts its command into bubblewrap, which gives it that and nothing
+// else. A leaf: it asks the file system what is there, and writes and runs nothing. The functions may be called at once; a crash leaves
+// nothing behind.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Settings are the operator's: what each agent in a sandbox has besides.
+type Settings struct {
+	Read  []string `yaml:"read"`  // absolute paths that it may read
+	Write []string `yaml:"write"` // absolute paths that it may change
+	Env   []string `yaml:"env"`   // names of variables that it gets
+}
+
+// Problem names the setting that cannot work, and says why; "": none.
+func (s *Settings) Problem() (key, why string) {
+	for key, paths := range map[string][]string{"read": s.Read, "write": s.Write} {
+		for _, path := range paths {
+			if !filepath.IsAbs(path) {
+				return key, fmt.Sprintf("%q must be an absolute path", path)
+			}
+		}
+	}
+	return "", ""
+}
+
+// Box is what one agent has. All paths are absolute, and are the same inside as outside. What does not exist is left out. Of two paths the
+// deeper one holds, and of one path in both lists it may only read.
+type Box struct {
+	Dir   string   `json:"dir"`   // where its command runs
+	Home  string   `json:"home"`  // stands there empty, and what is written there is gone with the agent
+	Write []string `json:"write"` // files and folders that it may change; the path of a folder that is made for it ends with a slash
+	Read  []string `json:"read"`  // files and folders that it may only read
+	// Own are folders of its own, which it may change, by the path at which they stand inside.
+	Own map[string]string `json:"own"`
+}
+
+// system is what every agent may read: programs, libraries and their settings. The networks' names and certificates are in /etc.
+var system = []string{"/usr", "/etc", "/opt", "/nix", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+// mount is one path inside.
+type mount struct {
+	path, from string
+	write      bool
+}
+
+// mounts lists what the box has besides the system, each folder before what is in it. What leads through links is there by both names; a
+// link that stands in a folder of the box leads there by itself.
+func (b *Box) mounts() []mount {
+	all, links := map[string]mount{}, map[string]mount{}
+	add := func(write bool, paths []string) {
+		for _, path := range paths {
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil {
+				continue
+			}
+			path = filepath.Clean(path)
+			all[real] = mount{real, real, write}
+			if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+				links[path] = mount{path, real, write}
+			} else {
+				all[path] = mount{path, real, write}
+			}
+		}
+	}
+	add(true, b.Write)
+	add(false, b.Read)
+	for at, from := range b.Own {
+		all[at] = mount{at, from, true}
+	}
+	for path, m := range links {
+		if !holds(maps.Keys(all), path) {
+			all[path] = m
+		}
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b mount) int { return strings.Compare(a.path, b.path) })
+}
+
+// holds reports whether a path lies in one of the folders.
+func holds(folders iter.Seq[string], path string) bool {
+	for dir := range folders {
+		if within(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// Has reports whether a path lies in what the box has besides the system.
+func (b *Box) Has(path string) bool {
+	return slices.ContainsFunc(b.mounts(), func(m mount) bool { return within(filepath.Clean(path), m.path) })
+}
+
+// Refuse says why a box would be none; nil: it is one. secret are folders of which an agent must have no more than the box names: the
+// home and the data directory.
+func (b *Box) Refuse(secret ...string) error {
+	for _, m := range b.mounts() {
+		for _, dir := range append(secret, "/") {
+			real, err := filepath.EvalSymlinks(dir)
+			if err == nil && (within(dir, m.path) || within(real, m.path)) {
+				return fmt.Errorf("it would have %s, and with that %s: give the agent a directory that holds nothing else", m.path, dir)
+			}
+		}
+		if slices.ContainsFunc(system, func(dir string) bool { return m.write && within(dir, m.path) }) {
+			return fmt.Errorf("it could change %s", m.path)
+		}
+	}
+	if !b.Has(b.Dir) {
+		return errors.New("it would not have its own directory")
+	}
+	return nil
+}
+
+// within reports whether a path is dir or lies below it. Both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// Command returns the command that runs argv in the box. It has no capabilities, and processes, temporary files and a host name of
+// its own; the network is the machine's. When bubblewrap ends, all ends that runs inside, also what has left its parents.
+func (b *Box) Command(argv []string) []string {
+	cmd := []string{
+		"bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev",
+		"--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var", "--dir", "/var/tmp", "--tmpfs", b.Home,
+		"--unsetenv", "TMUX", "--unsetenv", "TMUX_PANE", // its tmux server is not there
+	}
+	if os.Geteuid() == 0 { // A CLI's own sandbox within this one maps root again, which the kernel allows with this capability alone.
+		cmd = append(cmd, "--unshare-user", "--cap-add", "CAP_SETFCAP")
+	}
+	for _, dir := range system {
+		if to, err := os.Readlink(dir); err == nil {
+			cmd = append(cmd, "--symlink", to, dir)
+		} else {
+			cmd = append(cmd, "--ro-bind-try", dir, dir)
+		}
+	}
+	// What resolves names is often a link to what runs the network.
+	if real, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !within(real, "/etc") {
+		cmd = append(cmd, "--ro-bind", real, real)
+	}
+	for _, m := range b.mounts() {
+		how := "--ro-bind"
+		if m.write {
+			how = "--bind"
+		}
+		cmd = append(cmd, how, m.from, m.path)
+	}
+	return append(append(cmd, "--remount-ro", "/", "--chdir", b.Dir, "--"), argv...)
+}
+
+// Programs returns what must be readable for commands: the folders of path but those that hold secret ones, and where the programs in them
+// really are. A program of npm stands in a folder node_modules, beside what it imports.
+func Programs(path string, secret []string, commands ...string) (paths []string) {
+	add := func(dir string) {
+		holds := slices.ContainsFunc(secret, func(s string) bool { return within(s, dir) })
+		if filepath.IsAbs(dir) && !holds && !slices.ContainsFunc(system, func(s string) bool { return within(dir, s) }) && !slices.Contains(paths, dir) {
+			paths = append(paths, dir)
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		add(filepath.Clean(dir))
+	}
+	for _, file := range commands {
+		if !filepath.IsAbs(file) {
+			i := slices.IndexFunc(filepath.SplitList(path), func(dir string) bool { _, err := os.Stat(filepath.Join(dir, file)); return err == nil })
+			if i < 0 {
+				continue
+			}
+			file = filepath.Join(filepath.SplitList(path)[i], file)
+		}
+		for range 16 { // links to links
+			add(home(file))
+			to, err := os.Readlink(file)
+			if err != nil {
+				break
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(file), to)
+			}
+			file = to
+		}
+	}
+	return paths
+}
+
+// home returns the folder in which a program stands with what belongs to it.
+func home(file string) string {
+	if before, _, npm := strings.Cut(file, "/node_modules/"); npm {
+		return before + "/node_modules"
+	}
+	return filepath.Dir(file)
+}
