@@ -66,13 +66,14 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s; want success: %t", line, code, out, said, may)
 		}
 	}
-	// A hook that names what the agent does not have: the daemon would read it, and the successor would have it. No daemon runs at the second one.
+	// A hook that names what the agent does not have: the daemon would read it, and the successor would have it. No daemon runs at the last one.
 	tells := func(event string) {
-		body := fmt.Sprintf(`{"session_id":"%s","hook_event_name":"%s","prompt":"x","cwd":"/etc","transcript_path":"/etc/passwd"}`, *a.SessionID, event)
+		body := fmt.Sprintf(`{"session_id":"%s","hook_event_name":"%s","prompt":"x","last_assistant_message":"told to nobody","cwd":"/etc","transcript_path":"/etc/passwd"}`, *a.SessionID, event)
 		if code, _, said := runInside(r, a.ID, body, fmt.Sprintf("CLAUDE_PID=2 '%s' hook %s", r.dir.HookProgram(), event)); code != 0 || said != "" {
 			t.Errorf("hook %s: exit %d, %s", event, code, said)
 		}
 	}
+	tells("SessionStart")
 	tells("UserPromptSubmit")
 	r.awaitState(a.ID, daemon.Working)
 	r.halt()
@@ -81,7 +82,7 @@ func TestSandbox(t *testing.T) {
 		t.Errorf("%d hooks wait in the spool (%v)", n, err)
 	}
 	r.start()
-	now := r.awaitState(a.ID, daemon.Idle)
+	now := r.awaitAgent(a.ID, "heard", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.LastMessage == "told to nobody" })
 	if now.Cwd != a.Cwd || *now.TranscriptPath != *a.TranscriptPath {
 		t.Errorf("the agent works in %s and has the transcript %s", now.Cwd, *now.TranscriptPath)
 	}
