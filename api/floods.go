@@ -182,12 +182,9 @@ func (f *floods) ofAgent(what load, next echo.HandlerFunc) echo.HandlerFunc {
 // ofHook has the sender of a hook pay for it: the agent around it, whatever secret it names, or the process that has started it.
 func (f *floods) ofHook(ctx context.Context, bytes int) error {
 	who := spender{load: loadHooks, pid: noProcess} // over TCP nobody is known
-	if peer := sender(ctx); peer != nil && peer.PID != noProcess {
-		if who.agent = sight.Holder(ctx, f.server.Daemon.Sight, peer.Process); who.agent == 0 {
-			who.pid = peer.PID
-			if line := f.server.Daemon.Processes.Ancestry(peer.Process); len(line) > 1 && line[1] > 1 {
-				who.pid = line[1] // each hook is a process of its own
-			}
+	if s, ok := ctx.Value(seatKey{}).(*seat); ok && s.starter != 0 {
+		if who.agent = s.agent; who.agent == 0 {
+			who.pid = s.starter
 		}
 	}
 	switch {
@@ -204,6 +201,7 @@ type seat struct {
 	conn     net.Conn
 	hooks    bool   // it is one to the hook socket
 	agent    int64  // the agent that has connected over a unix socket; 0: it is known as none
+	starter  int    // what has started the process that has connected over a unix socket: each hook is a process of its own; 0: it is not known
 	from     string // the process that has connected over a unix socket, or the address over TCP
 	stranger bool   // over TCP: who has connected has not shown yet that they may
 	begun    time.Time
@@ -220,7 +218,11 @@ func (f *floods) limit(server *http.Server, hooks bool) {
 		if peer := sender(ctx); peer != nil {
 			s.from = fmt.Sprintf("process %d", peer.PID)
 			if peer.PID != noProcess {
-				s.agent = sight.Holder(ctx, f.server.Daemon.Sight, peer.Process)
+				line := f.server.Daemon.Processes.Ancestry(peer.Process)
+				s.agent, s.starter = sight.Holder(ctx, f.server.Daemon.Sight, peer.Process, line), peer.PID
+				if len(line) > 1 && line[1] > 1 {
+					s.starter = line[1]
+				}
 			}
 		} else if at, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 			s.from, s.stranger = "the address "+at.IP.String(), true

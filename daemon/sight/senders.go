@@ -84,10 +84,10 @@ func (d *Sight) AgentAround(ctx context.Context, proc tmux.Process) (int64, erro
 	return d.around(ctx, active, proc, d.Processes.Ancestry(proc)), nil
 }
 
-// Holder returns the id of the agent that a process is, or inside of which it runs, among those that are remembered; 0: none. It does not ask
-// the database.
-func Holder(ctx context.Context, d *Sight, proc tmux.Process) int64 {
-	known, line := d.Roster.Known(), d.Processes.Ancestry(proc)
+// Holder returns the id of the agent that a process is, or inside of which it runs, among those that are remembered; 0: none. line is the
+// process's ancestry. Holder does not ask the database.
+func Holder(ctx context.Context, d *Sight, proc tmux.Process, line []int) int64 {
+	known := d.Roster.Known()
 	for i := range known {
 		if known[i].PID != 0 && known[i].Process() == proc {
 			return known[i].ID
