@@ -250,8 +250,8 @@ func (c *Client) Ready(ctx context.Context) (Health, error) {
 }
 
 // DashboardLink makes a link that opens the dashboard one time.
-func (c *Client) DashboardLink(ctx context.Context) (DashboardLink, error) {
-	return call[DashboardLink](ctx, c, "POST", "/api/dashboard/links", nil)
+func (c *Client) DashboardLink(ctx context.Context, who LinkFor) (DashboardLink, error) {
+	return call[DashboardLink](ctx, c, "POST", "/api/dashboard/links", who)
 }
 
 // Logins lists the browsers that are signed in to the dashboard, the newest first.

@@ -79,13 +79,13 @@ func TestNamesOfTheOperator(t *testing.T) {
 	d.with("Origin", "https://desk.tailnet.ts.net").ok("GET", "/api/agents", "")
 	d.with("Origin", "https://evil.example").do("GET", "/api/agents", "").wants(t, "foreign origin", 403, "foreign_origin")
 	d.with("Authorization", "").do("GET", "/api/agents", "").wants(t, "no token", 401, "token_required")
-	link := value(h.client.DashboardLink(t.Context()))(t)
+	link := value(h.client.DashboardLink(t.Context(), LinkFor{}))(t)
 	local, key, _ := strings.Cut(link.URL, "/login?")
 	if link.PublicURL == nil || *link.PublicURL != "https://desk.tailnet.ts.net/login?"+key || local != "http://"+h.tcp {
 		t.Errorf("link %+v", link)
 	}
 	for host, secure := range map[string]bool{"desk.tailnet.ts.net": true, "127.0.0.1": false} {
-		link := value(h.client.DashboardLink(t.Context()))(t)
+		link := value(h.client.DashboardLink(t.Context(), LinkFor{}))(t)
 		_, key, _ := strings.Cut(link.URL, "key=")
 		got := h.tcpDoor().with("Authorization", "").with("Host", host).do("POST", "/login", `{"key": "`+key+`"}`)
 		if cookie := got.header.Get("Set-Cookie"); got.status != 201 || cookie == "" || strings.Contains(cookie, "Secure") != secure {

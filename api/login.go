@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ const linkLife = time.Hour
 var (
 	errNoAddress = daemon.Errorf(daemon.KindConflict, codeNoAddress,
 		"The dashboard needs a TCP address, and the daemon listens on none: set `listen: 127.0.0.1:7433` in config.yaml and restart it")
-	errLinkUsed = daemon.Errorf(daemon.KindUnauthorized, codeLinkUsed, "This link has signed a browser in, or is older than an hour: get a new one with `understudy dashboard`")
+	errLinkUsed = daemon.Errorf(daemon.KindUnauthorized, codeLinkUsed, "This link has signed a browser in, is older than an hour, or was made for a browser of the daemon's machine: get a new one with `understudy dashboard`")
 )
 
 // DashboardLink is a link that signs a browser in to the dashboard, one time.
@@ -50,41 +51,54 @@ type DashboardLink struct {
 // links are the links that have signed no browser in yet.
 type links struct {
 	mu   sync.Mutex
-	keys map[[sha256.Size]byte]time.Time // when each link expires, by the hash of its key
+	keys map[[sha256.Size]byte]linkFor // by the hash of its key
+}
+
+// linkFor is until when a link works, and for whom.
+type linkFor struct {
+	until time.Time
+	here  bool // for a browser of this machine alone
+}
+
+// signs reports whether the link signs in a browser that calls now. here: the browser is one of this machine.
+func (l linkFor) signs(now time.Time, here bool) bool {
+	return now.Before(l.until) && (here || !l.here)
 }
 
 // add makes the key of a new link.
-func (l *links) add(now time.Time) (key string, expires time.Time) {
+func (l *links) add(now time.Time, here bool) (key string, expires time.Time) {
 	key, expires = rand.Text(), now.Add(linkLife)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.keys == nil {
-		l.keys = map[[sha256.Size]byte]time.Time{}
+		l.keys = map[[sha256.Size]byte]linkFor{}
 	}
-	for k, end := range l.keys {
-		if now.After(end) {
+	for k, link := range l.keys {
+		if now.After(link.until) {
 			delete(l.keys, k)
 		}
 	}
-	l.keys[sha256.Sum256([]byte(key))] = expires
+	l.keys[sha256.Sum256([]byte(key))] = linkFor{expires, here}
 	return key, expires
 }
 
 // valid reports whether a key would sign a browser in.
-func (l *links) valid(key string, now time.Time) bool {
+func (l *links) valid(key string, now time.Time, here bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return now.Before(l.keys[sha256.Sum256([]byte(key))])
+	return l.keys[sha256.Sum256([]byte(key))].signs(now, here)
 }
 
 // take reports whether a key is valid. It then makes the key invalid, so that a link works one time.
-func (l *links) take(key string, now time.Time) bool {
+func (l *links) take(key string, now time.Time, here bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hash := sha256.Sum256([]byte(key))
-	expires := l.keys[hash]
-	delete(l.keys, hash)
-	return now.Before(expires)
+	signs := l.keys[hash].signs(now, here)
+	if signs {
+		delete(l.keys, hash)
+	}
+	return signs
 }
 
 // gate decides who of those that call over TCP is let in: programs with the token, and browsers that are signed in.
@@ -96,15 +110,20 @@ type gate struct {
 	meter  *meter
 }
 
+// LinkFor says for which browser a link is made.
+type LinkFor struct {
+	Here bool `json:"here,omitempty"` // one of this machine: the link signs in no other
+}
+
 // DashboardLink makes a link to the dashboard, with the address on which the server listens for TCP.
-func (g *gate) DashboardLink() (DashboardLink, error) {
+func (g *gate) DashboardLink(who LinkFor) (DashboardLink, error) {
 	if g.Address == nil {
 		return DashboardLink{}, errNoAddress
 	}
-	key, expires := g.links.add(time.Now().UTC())
+	key, expires := g.links.add(time.Now().UTC(), who.Here)
 	path := "/login?key=" + key
 	link := DashboardLink{URL: LocalURL(g.Address) + path, ExpiresAt: expires}
-	if g.PublicURL != "" {
+	if g.PublicURL != "" && !who.Here {
 		public := strings.TrimSuffix(g.PublicURL, "/") + path
 		link.PublicURL = &public
 	}
@@ -123,8 +142,21 @@ func LocalURL(address net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-func (g *gate) createDashboardLink(context.Context) (DashboardLink, error) {
-	return g.DashboardLink()
+func (g *gate) createDashboardLink(_ context.Context, who LinkFor) (DashboardLink, error) {
+	return g.DashboardLink(who)
+}
+
+// callsHere reports whether a browser of this machine has sent a request, and not a proxy for one elsewhere, which calls by the public name or by
+// another one of ours. One behind a tunnel to this machine cannot be told from it.
+func callsHere(r *http.Request) bool {
+	ours, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	host, _, cut := net.SplitHostPort(r.Host)
+	if cut != nil {
+		host = r.Host
+	}
+	return known && err == nil && ofThisMachine(from.Addr().Unmap(), ours.AddrPort().Addr().Unmap()) &&
+		(slices.Contains(LoopbackNames(), strings.Trim(host, "[]")) || host == ours.IP.String())
 }
 
 // login answers with the page that a link opens. The page of a valid link has a button that signs the browser in. A browser that is signed in
@@ -137,7 +169,7 @@ func (g *gate) login(c echo.Context) error {
 		key = key[i+len("key="):]
 	}
 	switch {
-	case g.links.valid(key, now):
+	case g.links.valid(key, now, callsHere(c.Request())):
 		return c.HTMLBlob(http.StatusOK, dashboard.SignIn(key))
 	case g.signedIn(c.Request(), now) != nil:
 		return c.HTMLBlob(http.StatusOK, dashboard.SignIn(""))
@@ -161,7 +193,7 @@ func (g *gate) signIn(c echo.Context) (SignedIn, error) {
 		return SignedIn{}, err
 	}
 	now := time.Now()
-	if !g.links.take(in.Key, now) {
+	if !g.links.take(in.Key, now, callsHere(c.Request())) {
 		return SignedIn{}, errLinkUsed
 	}
 	if g.LinkUsed != nil {

@@ -38,7 +38,7 @@ func (h *fixture) press(key string) (got answer, cookie, ofLogin string) {
 // signIn opens a fresh link and returns the cookie and the key that the browser got.
 func signIn(t *testing.T, h *fixture) (cookie, key string) {
 	t.Helper()
-	link := value(h.server.DashboardLink())(t)
+	link := value(h.server.DashboardLink(LinkFor{}))(t)
 	u := value(url.Parse(link.URL))(t)
 	got, cookie, key := h.press(u.Query().Get("key"))
 	if got.status != 201 || key == "" || cookie == "" {
@@ -59,8 +59,8 @@ func signIn(t *testing.T, h *fixture) (cookie, key string) {
 // The button of its page signs in, once.
 func TestALinkSignsInOneBrowser(t *testing.T) {
 	t.Parallel()
-	h := build(t, nil)
-	link := value(h.server.DashboardLink())(t)
+	h := build(t, func(s *Server) { s.Hosts = append(LoopbackNames(), "desk.example") })
+	link := value(h.server.DashboardLink(LinkFor{}))(t)
 	if !strings.HasPrefix(link.URL, "http://"+h.tcp+"/login?key=") || time.Until(link.ExpiresAt) > time.Hour {
 		t.Errorf("link %s until %s", link.URL, link.ExpiresAt)
 	}
@@ -88,6 +88,13 @@ func TestALinkSignsInOneBrowser(t *testing.T) {
 	if got := h.browser().do("GET", path, ""); got.status != 401 || !strings.Contains(string(got.body), "That link has signed a browser in") {
 		t.Errorf("a used link: %d %s", got.status, got.body)
 	}
+	here := value(h.server.DashboardLink(LinkFor{Here: true}))(t)
+	_, key, _ = strings.Cut(here.URL, "key=")
+	for name, status := range map[string]int{"desk.example": 401, "127.0.0.1": 200} { // by way of a proxy, and on the machine itself
+		equal(t, "status by the name "+name, h.browser().with("Host", name).do("GET", "/login?key="+key, "").status, status)
+	}
+	got, _, _ = h.press(key)
+	equal(t, "status here", got.status, 201)
 	signedIn, _ := signIn(t, h)
 	if got := h.browser().with("Cookie", signedIn).do("GET", path, ""); got.status != 200 || !strings.Contains(string(got.body), `data-key=""`) {
 		t.Errorf("a browser that is signed in: %d %s", got.status, got.body)
@@ -103,17 +110,17 @@ func TestLinkExpires(t *testing.T) {
 	t.Parallel()
 	var l links
 	now := time.Now()
-	key, expires := l.add(now)
-	if l.valid(key, expires) || l.take(key, expires) {
+	key, expires := l.add(now, false)
+	if l.valid(key, expires, true) || l.take(key, expires, true) {
 		t.Error("a key was valid when it expired")
 	}
-	if key, _ = l.add(now); !l.take(key, now.Add(linkLife-time.Second)) || l.take(key, now) {
+	if key, _ = l.add(now, false); !l.take(key, now.Add(linkLife-time.Second), true) || l.take(key, now, true) {
 		t.Error("a key must be valid once until it expires")
 	}
 	for range 5 {
-		l.add(now)
+		l.add(now, false)
 	}
-	if l.add(expires.Add(time.Second)); len(l.keys) != 1 {
+	if l.add(expires.Add(time.Second), false); len(l.keys) != 1 {
 		t.Errorf("%d keys are kept, want only the valid one", len(l.keys))
 	}
 }
@@ -390,7 +397,7 @@ func TestNoDashboardWithoutAddress(t *testing.T) {
 func TestPagesKeepTheirPolicy(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	if link := value(h.client.DashboardLink(t.Context()))(t); !strings.Contains(link.URL, "/login?key=") {
+	if link := value(h.client.DashboardLink(t.Context(), LinkFor{}))(t); !strings.Contains(link.URL, "/login?key=") {
 		t.Errorf("link %q", link.URL)
 	}
 	run := h.pipeline(nil)

@@ -28,7 +28,7 @@ func (s *site) dashboardRoutes() []route {
 		{"GET", "/login", "key", s.login},
 		{"POST", "/login", "", created(s.signIn)},
 		{"GET", helloPath, "challenge", reply(s.hello)},
-		{"POST", "/api/dashboard/links", "", created(act(s.createDashboardLink))},
+		{"POST", "/api/dashboard/links", "", created(fromBody(s.createDashboardLink))},
 		{"GET", "/api/dashboard/logins", "", reply(plain(s.listLogins))},
 		{"DELETE", "/api/dashboard/logins", "", reply(act(s.revokeLogins))},
 		{"DELETE", "/api/dashboard/logins/:login", "", reply(actByKey(s.revokeLogin))},

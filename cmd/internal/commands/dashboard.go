@@ -74,7 +74,7 @@ func revokeLogins(ctx context.Context, a *cli.App, ids []string) error {
 }
 
 func showDashboard(ctx context.Context, a *cli.App, open bool) error {
-	link, err := a.Client().DashboardLink(ctx)
+	link, err := a.Client().DashboardLink(ctx, api.LinkFor{Here: open})
 	if open && err == nil {
 		return openBrowser(ctx, a, link.URL)
 	}
@@ -109,8 +109,12 @@ func openBrowser(ctx context.Context, a *cli.App, url string) error {
 		err = exec.CommandContext(ctx, bin, page).Run()
 	}
 	if err != nil {
-		os.Remove(page) // a person uses the printed link instead
-		return say(a, "%s\n(`%s` did not open it: %v)", url, command, err)
+		os.Remove(page) // a person uses a printed link instead, wherever their browser is
+		link, failed := a.Client().DashboardLink(ctx, api.LinkFor{})
+		if failed != nil {
+			return failed
+		}
+		return say(a, "%s\n(`%s` did not open it: %v)", link.URL, command, err)
 	}
 	return say(a, "the dashboard opens in your browser")
 }

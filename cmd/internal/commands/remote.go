@@ -43,7 +43,7 @@ func showRemote(ctx context.Context, a *cli.App, code bool, base string) error {
 		return cli.Usagef("--url is for --qr")
 	}
 	client := a.Client()
-	link, err := client.DashboardLink(ctx)
+	link, err := client.DashboardLink(ctx, api.LinkFor{})
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func Run(ctx context.Context, cfg Config) error {
 	server := api.New(api.Config{House: rooms, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
 		Address: up.Address, Hosts: append(api.LoopbackNames(), cfg.Settings.names()...), PublicURL: cfg.Settings.PublicURL,
 		Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
-	up.Dashboard = server.DashboardLink
+	up.Dashboard = func() (api.DashboardLink, error) { return server.DashboardLink(api.LinkFor{}) }
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/commands"
 )
 
@@ -53,7 +54,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	if info, statErr := os.Stat(page); err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the file: %v, %v %v", info, err, statErr)
 	}
-	other := value(r.client.DashboardLink(t.Context()))(t)
+	other := value(r.client.DashboardLink(t.Context(), api.LinkFor{}))(t)
 	signInWith(t, other.URL)
 	there("another link was used", true)
 	_, url, _ := strings.Cut(string(b), "url=")
@@ -101,7 +102,7 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 		t.Errorf("without a login: exit code %d, %s", code, out)
 	}
 	for range 2 {
-		link := value(r.client.DashboardLink(t.Context()))(t)
+		link := value(r.client.DashboardLink(t.Context(), api.LinkFor{}))(t)
 		signInWith(t, link.URL)
 	}
 	logins, err := r.client.Logins(t.Context())

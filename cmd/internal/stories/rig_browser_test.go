@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
 
@@ -99,7 +100,7 @@ func newBrowser(r *rig) *tab {
 // signIn opens a link to the dashboard, and presses the button of its page.
 func (p *tab) signIn() {
 	p.r.t.Helper()
-	link, err := p.r.client.DashboardLink(p.r.t.Context())
+	link, err := p.r.client.DashboardLink(p.r.t.Context(), api.LinkFor{})
 	must(p.r.t, err)
 	p.do(chromedp.Navigate(link.URL))
 	p.takePicture("sign-in")
