@@ -45,6 +45,9 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 		return nil, fmt.Errorf("its socket %s would have too long a path: choose a shorter data directory", socket)
 	}
 	environ, _ := rt.AccountEnviron(d.Environ, a.Account, nil)
+	if filepath.Base(spec.Command[0]) == "env" { // the CLI with another account
+		environ = append(environ, spec.Command[1:]...)
+	}
 	getenv := func(name string) string { return sight.Variable(environ, name) }
 	home, more, launch := getenv("HOME"), d.Settings().Sandbox, d.Data.Launch(a.ID)
 	box := &sandbox.Box{Dir: a.Cwd, Home: home, Own: map[string]string{d.Data.Spool(): d.Data.AgentSpool(a.ID) + "/"}}
@@ -57,8 +60,7 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 	if rt.Registry != nil { // ids of processes mean something else outside
 		box.Own[filepath.Dir(rt.Registry(runtimes.ConfigDir(getenv), 0))] = sight.RegistryInside(d.Data, a.ID) + "/"
 	}
-	programs := []string{spec.Command[0], d.Binary, d.Program}
-	programs = append(programs, slices.DeleteFunc(slices.Clone(spec.Command), func(arg string) bool { return !filepath.IsAbs(arg) })...) // a script
+	programs := append([]string{d.Binary, d.Program}, spec.Command...) // the CLI, what runs it, its script
 	box.Read = slices.Concat(git, told, spec.MayRead, sandbox.Programs(getenv("PATH"), []string{home, d.Data.Root()}, programs...), more.Read,
 		runtimes.Below(home, ".gitconfig", ".config/git"), []string{launch, d.Data.AgentRoom()})
 	if a.Persona != nil {
@@ -140,8 +142,7 @@ func sandboxWorks(ctx context.Context, d *Launcher, next *daemon.Agent) error {
 	if _, err := boxOf(d, rt, next, &runtimes.Spec{Command: d.Settings().Runtimes[rt.Name]}); err != nil {
 		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeNoSandbox, "The agent cannot have a sandbox: %s", err)
 	}
-	box := sandbox.Box{Dir: "/", Home: "/home"}
-	res, err := d.OneShot(ctx, engine.OneShot{Argv: box.Command([]string{"true"}), Dir: "/", Env: d.Environ})
+	res, err := d.OneShot(ctx, engine.OneShot{Argv: sandbox.Probe(), Dir: "/", Env: d.Environ})
 	if err == nil && res.Exit == 0 {
 		return nil
 	}

@@ -157,6 +157,9 @@ func (b *Box) Command(argv []string) []string {
 	return append(append(cmd, "--remount-ro", "/", "--chdir", b.Dir, "--"), argv...)
 }
 
+// Probe returns a command that succeeds, and says nothing, if this machine can make sandboxes.
+func Probe() []string { return (&Box{Dir: "/", Home: "/home"}).Command([]string{"true"}) }
+
 // Programs returns what must be readable for commands: the folders of path but those that hold secret ones, and where the programs in them
 // really are. A program of npm stands in a folder node_modules, beside what it imports.
 func Programs(path string, secret []string, commands ...string) (paths []string) {

@@ -84,7 +84,7 @@ func examine(ctx context.Context, a *cli.App) []doctor.Finding {
 		found = append(found, doctor.CheckPostgres())
 	}
 	found = append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c))
-	found = append(append(found, checkHooks(ctx, a)...), doctor.CheckHookProgram())
+	found = append(append(found, checkHooks(ctx, a)...), doctor.CheckHookProgram(), doctor.CheckSandbox(ctx))
 	found = append(found, doctor.CheckRuntimes(ctx, s)...)
 	found = append(found, checkTrees(ctx, c)...)
 	return append(found, doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))

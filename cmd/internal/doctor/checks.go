@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
+	"github.com/understudyd/understudy/daemon/sandbox"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/db"
@@ -195,6 +198,17 @@ func CheckHookProgram() Finding {
 	}
 	f.Detail = fmt.Sprintf("agents run %s, which takes several times as long to start: %s", own, cli.Sentence(err))
 	return f
+}
+
+// CheckSandbox reports whether agents can run in sandboxes. Nobody needs to have them.
+func CheckSandbox(ctx context.Context) Finding {
+	probe := sandbox.Probe()
+	out, err := exec.CommandContext(ctx, probe[0], probe[1:]...).CombinedOutput()
+	if err != nil {
+		why := cmp.Or(words.FirstLine(strings.TrimSpace(string(out)), 200), cli.Sentence(err))
+		return OK("sandbox", "none on this machine, `agent start --sandbox` needs bubblewrap (%s)", why)
+	}
+	return OK("sandbox", "bubblewrap, for `agent start --sandbox`")
 }
 
 // CheckDaemon asks the daemon whether it is ready.
