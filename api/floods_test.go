@@ -92,7 +92,9 @@ func TestFloodsOfConnections(t *testing.T) {
 	hooks := open("unix", h.hook, 5)
 	closed("the fifth of one process at the hook socket", hooks[4])
 	own := value(tmux.FindProcess(os.Getpid()))(t)
-	known := func() bool { return sight.Holder(t.Context(), h.daemon.Sight, own, h.daemon.Processes.Ancestry(own)) != 0 }
+	known := func() bool {
+		return sight.Holder(t.Context(), h.daemon.Sight, own, h.daemon.Processes.Ancestry(own)) != 0
+	}
 	leave := h.asAgent()
 	wardentest.Eventually(t, "the agent is known", known)
 	closed("one more of an agent", open("unix", h.main, 5)[4])
