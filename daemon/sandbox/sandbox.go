@@ -107,7 +107,7 @@ func (b *Box) Refuse(secret ...string) error {
 		for _, dir := range append(secret, "/") {
 			real, err := filepath.EvalSymlinks(dir)
 			if err == nil && (within(dir, m.path) || within(real, m.path)) {
-				return fmt.Errorf("it would have %s, and with that %s: give the agent a directory that holds nothing else", m.path, dir)
+				return fmt.Errorf("it would have %s with all that is in %s: give the agent a directory that holds nothing else", m.path, dir)
 			}
 		}
 		if slices.ContainsFunc(system, func(dir string) bool { return m.write && within(dir, m.path) }) {
