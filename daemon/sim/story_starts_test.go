@@ -73,12 +73,22 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 	})
 }
 
-// TestStepPromptIsHeld: the same for the prompt of a command line. Every run checks that the agent of a step gets its prompt once.
+// TestStepPromptIsHeld: the same for the prompt of a command line, also if a person has answered a dialog before the session of a CLI that does not
+// show that it holds a prompt, and has sent a message. Every run checks that the agent of a step gets its prompt once.
 func TestStepPromptIsHeld(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.held, a.heldFor = 1, 50*time.Second }
-		p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
-	})
+	for _, mute := range []bool{false, true} {
+		storyAs(t, fmt.Sprint("unseen: ", mute), func(_ *testing.T, p *person, h *host) {
+			var a *agent
+			p.w.born = func(born *agent) { a, born.mood.held, born.heldFor, born.mute = born, 1, 50*time.Second, mute }
+			id := p.startPipeline(h, "one")
+			if mute {
+				p.poll("its session", func() bool { return a != nil && a.id > 0 && p.row(a).RegisteredAt != nil })
+				p.change(a.id, func(row *daemon.Agent) { row.NoteAnswered(h.now()) })
+				p.send(a.id)
+			}
+			p.reachStatus(id, daemon.PipelineDone)
+		})
+	}
 }
 
 // TestMoveThatIsHeardLate: a session moves and its process ends before the daemon could store the hooks that tell of the move. The agent is
