@@ -133,9 +133,7 @@ func TestLooksFailBehindABlockedStop(t *testing.T) {
 		}
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		a.gating = 0
-		if p.row(a).StopCameAt == nil {
-			t.Error("the turn is said to be over")
-		}
+		equal(t, "the turn is over", p.row(a).StopCameAt == nil, false)
 	}))
 }
 

@@ -222,9 +222,7 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 		a.failing = true // the turn fails after it has written the document
 		a.person("one more thing", tmux.Enter)
 		p.reach(a, daemon.Failed)
-		if a.documentAt.IsZero() {
-			t.Error("there is no document")
-		}
+		equal(t, "there is no document", a.documentAt.IsZero(), false)
 		a.failing = false
 		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && len(a.unmentioned) > 0 && a.stop == nil })
 		p.retryToEnd(a)
