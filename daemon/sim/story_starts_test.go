@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -182,6 +183,21 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 		if d := verdict(p, a); *d.Verdict != daemon.NotSubmitted || !strings.Contains(d.Evidence, "the gate is closed") {
 			t.Errorf("the message is %s: %s", *d.Verdict, d.Evidence)
 		}
+	}))
+}
+
+// TestRefusalOfAnEarlierAgent: another hook refuses a prompt, and the agent is stopped. Its session is opened again, and the clock is set back to before
+// the refusal. That is none of the new agent's.
+func TestRefusalOfAnEarlierAgent(t *testing.T) {
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+		a.refusing = true
+		a.person("one more thing", tmux.Enter)
+		awaitRefusal(p)
+		p.stopped(h, a)
+		p.w.born = func(*agent) { h.setClock(-30 * time.Second) }
+		next := awaitIdle(p, p.reopen(h, a.id).ID)
+		p.wait("lets the daemon read the transcript", 5*time.Second, 5*time.Second)
+		equal(t, "the newest hook of the new agent", must(p.w.store.StoredHook(ctx(), p.row(next).LastHook)).Event, hooks.SessionStart)
 	}))
 }
 
