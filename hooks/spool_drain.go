@@ -29,13 +29,28 @@ import (
 // envelope by its key.
 func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) error) (n int, err error) {
 	s.sweep()
-	return s.drain(ctx, func(string) bool { return true }, fn)
+	return s.drain(func(string) bool { return true }, func(name string) (handed, gone bool, err error) {
+		end, err := s.turn(ctx, agentOf(name))
+		if err != nil {
+			return false, false, err
+		}
+		defer end()
+		return s.handOut(ctx, name, fn)
+	})
 }
 
-// DrainBefore drains only the envelopes of the agent that sent live.
+// DrainBefore drains only the envelopes of the agent that sent live. It hands them all out in one turn: between two files chance would decide
+// whether another Drain or this one is next, and the agent waits.
 func (s *Spool) DrainBefore(ctx context.Context, live Envelope, fn func(context.Context, Envelope) error) (n int, err error) {
 	agent := live.agent()
-	return s.drain(ctx, func(name string) bool { return agentOf(name) == agent }, fn)
+	end, err := s.turn(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	return s.drain(func(name string) bool { return agentOf(name) == agent }, func(name string) (handed, gone bool, err error) {
+		return s.handOut(ctx, name, fn)
+	})
 }
 
 // agentOf returns the tag in a file's name, or "" if the file is no envelope.
@@ -46,7 +61,7 @@ func agentOf(name string) string {
 	return ""
 }
 
-func (s *Spool) drain(ctx context.Context, want func(name string) bool, fn func(context.Context, Envelope) error) (n int, err error) {
+func (s *Spool) drain(want func(name string) bool, hand func(name string) (handed, gone bool, err error)) (n int, err error) {
 	for {
 		files, err := s.files()
 		if err != nil {
@@ -57,7 +72,7 @@ func (s *Spool) drain(ctx context.Context, want func(name string) bool, fn func(
 			if !want(name) {
 				continue
 			}
-			handed, gone, err := s.drainOne(ctx, name, fn)
+			handed, gone, err := hand(name)
 			if handed {
 				n++
 			}
@@ -106,13 +121,11 @@ func (s *Spool) turn(ctx context.Context, agent string) (end func(), err error) 
 	return end, nil
 }
 
-// drainOne hands out one file, if it still exists. gone says that the file is no longer in the spool.
-func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Context, Envelope) error) (handed, gone bool, err error) {
-	end, err := s.turn(ctx, agentOf(name))
-	if err != nil {
-		return false, false, err
+// handOut hands out one file, if it still exists, in the turn of its agent. gone says that the file is no longer in the spool.
+func (s *Spool) handOut(ctx context.Context, name string, fn func(context.Context, Envelope) error) (handed, gone bool, err error) {
+	if ctx.Err() != nil {
+		return false, false, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
 	}
-	defer end()
 	path := filepath.Join(s.dir, name)
 	e, err := s.read(path)
 	e.Sandbox = sandboxOf(name)

@@ -165,8 +165,11 @@ func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.
 	if err != nil {
 		return "", fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	if runtimes.MatchesPrompt(last, dl.Text) {
+	switch {
+	case runtimes.MatchesPrompt(last, dl.Text):
 		evidence = daemon.EvidenceCommandLine
+	case a.PreviousAgentID == nil && d.RuntimeOf(a).TranscriptHasPrompt(sight.TranscriptTail(a), dl.Text, nil): // another one has come since
+		evidence = daemon.EvidenceInTranscript
 	}
 	return evidence, nil
 }

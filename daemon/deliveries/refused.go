@@ -138,7 +138,7 @@ func submittedWithMore(ctx context.Context, d *Courier, a *daemon.Agent, p hooks
 // takenBehind reports whether rest, the transcript from a refusal on, shows that the agent took the refused prompt after all, or will take
 // the text of an open delivery in it out of its queue. The order of the lines tells that also if the clock has stepped.
 func takenBehind(rt *runtimes.Runtime, open []daemon.Delivery, p hooks.Payload, rest []byte, now time.Time) bool {
-	return rt.TranscriptHasPrompt(rest, p.Prompt, time.Time{}) || p.Prompt != "" && slices.ContainsFunc(open, func(dl daemon.Delivery) bool {
+	return rt.TranscriptHasPrompt(rest, p.Prompt, nil) || p.Prompt != "" && slices.ContainsFunc(open, func(dl daemon.Delivery) bool {
 		waits := func(prompt string) bool { return Carries(prompt, &dl) }
 		return RefusedPrompt(p, &dl, now) && (rt.TranscriptContains(rest, dl.Nonce) || slices.ContainsFunc(rt.Queued(rest), waits))
 	})

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/understudyd/understudy/daemon/presence"
+)
 
 // Now returns the time of day, for rows. This clock may step, forwards and back. To measure a duration within one run of the
 // program, use [time.Now], whose monotonic clock does not step.
@@ -35,19 +39,24 @@ func (d *Engine) TimeOnRung(since time.Time) time.Duration {
 
 // EarliestShown returns the earliest time that the clock has shown after it showed the time since. The result is earlier
 // than since if the clock was set back.
-func (d *Engine) EarliestShown(since time.Time) time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.Presence.Past(d.Now()).Earliest(since)
+func (d *Engine) EarliestShown(since time.Time) time.Time { return d.past(d.Now()).Earliest(since) }
+
+// ShownAfter returns a function that reports whether the clock may have shown a time after it showed the time since; see
+// [presence.Past.After].
+func (d *Engine) ShownAfter(since time.Time) func(at time.Time) bool {
+	return d.past(d.Now()).After(since)
 }
 
-// ShownSince returns the earliest and the latest time that the clock has shown after it showed the time since. A result that
-// is not known is the zero time. A clock that was set back may have shown since more than once. Nothing says which of those
-// moments is meant, so ShownSince begins at the first of them: a span that is too wide is the safe error.
-func (d *Engine) ShownSince(since time.Time) (least, most time.Time) {
+// ShownAfterFirst is ShownAfter for work that nobody may miss. A clock that was set back may have shown since more than once.
+// Nothing says which of those moments is meant, so ShownAfterFirst begins at the first of them: too many times are the safe error.
+func (d *Engine) ShownAfterFirst(since time.Time) func(at time.Time) bool {
+	return d.past(d.Now()).AfterFirst(since)
+}
+
+func (d *Engine) past(now time.Time) presence.Past {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.Presence.ShownSince(since, d.Now())
+	return d.Presence.Past(now)
 }
 
 // Prove notes that the daemon is there now: the time since the last proof counts.

@@ -60,9 +60,7 @@ func (f *Facts) Ask(q Question) Answer {
 // Facts returns what is known now.
 func (d *Engine) Facts() *Facts {
 	f := &Facts{Host: d.Host, Now: d.Now(), Settings: d.Settings(), Dir: d.Data, Answers: map[Question]Answer{}}
-	d.mu.Lock()
-	f.Past = d.Presence.Past(f.Now)
-	d.mu.Unlock()
+	f.Past = d.past(f.Now)
 	if d.Personas != nil {
 		f.Personas = d.Personas.Snapshot()
 	}

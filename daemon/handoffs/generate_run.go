@@ -186,7 +186,7 @@ func (r *handoffRun) checkAge(doc data.Document) error {
 	if err != nil {
 		return fmt.Errorf("delivery %d: %w", *r.h.DeliveryID, err)
 	}
-	if dl.TypedAt == nil || doc.ModTime.After(r.d.EarliestShown(*dl.TypedAt)) || !documentOutdated(r, doc) {
+	if dl.TypedAt == nil || doc.ModTime.After(*dl.TypedAt) || r.d.ShownAfter(*dl.TypedAt)(doc.ModTime) || !documentOutdated(r, doc) {
 		return nil
 	}
 	return &data.DocumentError{Code: data.DocumentMissing, Message: fmt.Sprintf(

@@ -22,7 +22,7 @@ func (d *Daemon) takeReport(ctx context.Context, a *daemon.Agent, r runtimes.Rep
 		PID: a.PID, PIDStart: a.PIDStart, SessionID: p.SessionID, Body: r.Body, At: d.Now().UTC(),
 	}
 	if !r.At.IsZero() {
-		if r.At.Before(d.EarliestShown(a.CreatedAt)) {
+		if !d.ShownAfter(a.CreatedAt)(r.At) {
 			return nil // an earlier agent had this session
 		}
 		in.At = r.At.UTC()

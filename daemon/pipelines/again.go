@@ -127,7 +127,7 @@ func (r *pipelineRun) queueStepPrompt(a *daemon.Agent, text, why string) runOutc
 // does not matter, because the session began with that prompt, and somebody may have set the clock back while no daemon
 // ran.
 func hasPrompt(rt *runtimes.Runtime, jsonl []byte, texts ...string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool { return rt.TranscriptHasPrompt(jsonl, text, time.Time{}) })
+	return slices.ContainsFunc(texts, func(text string) bool { return rt.TranscriptHasPrompt(jsonl, text, nil) })
 }
 
 // typedPrompt returns a step's prompt in a form that can be typed. If the prompt can't be typed, typedPrompt writes it to

@@ -12,10 +12,7 @@
 // before its start.
 package presence
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 const (
 	// ProveEvery is how often a daemon calls [Presence.Prove].
@@ -36,6 +33,8 @@ type stretch struct {
 	presentBefore time.Duration // the sum of the stretches before this one
 	// least is the earliest time that the clock may have shown in the stretch, if that is before from; else the zero time.
 	least time.Time
+	// unseen is how long before the first proof of the stretch the last proof of the one before was, by the monotonic clock.
+	unseen time.Duration
 }
 
 // presentAt returns how long the daemon had run, in all stretches together, when the clock showed t in this stretch.
@@ -72,16 +71,17 @@ func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	}
 	last := p.stretches[len(p.stretches)-1]
 	before, seen := p.stretches[:len(p.stretches)-1:len(p.stretches)-1], last.presentAt(last.to)
+	unseen := time.Since(p.provedAt)
 	switch gap := now.Sub(last.to); {
 	case gap > absentAfter:
-		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, presentBefore: seen})
+		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, presentBefore: seen, unseen: unseen})
 	case gap < 0:
-		since, least := time.Since(p.provedAt), time.Time{}
+		since, least := unseen, time.Time{}
 		if since > absentAfter { // the machine may have slept after the clock was set back, so count only absentAfter
 			least = now.Add(-since)
 			since, seen = absentAfter, seen-absentAfter+ProveEvery
 		}
-		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen, least: least})
+		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen, least: least, unseen: unseen})
 	}
 	last.to = now
 	return append(before, last)
@@ -125,25 +125,65 @@ func (p Past) Earliest(since time.Time) time.Time {
 	return lowestSince(p.stretches, stretchOf(p.stretches, since), since)
 }
 
-// ShownSince returns the earliest and the latest time that the clock may have shown after it showed since for the first
-// time. A stretch may have lasted up to absentAfter beyond its last proof, and most includes that time. most is the zero
-// time if since is before the first stretch, because nothing is known about the clock before the daemon began.
-func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
-	all := p.stretchesUpTo(now)
-	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
-	if i < 0 {
-		i = stretchOf(all, since)
-		if since.Before(all[0].from) {
-			return lowestSince(all, i, since), time.Time{}
+// After returns a function that reports whether the clock may have shown a time after it showed since. A clock that was set back has not shown
+// all times since the earliest one: a time between two stretches was shown before since, if at all. If the clock has shown since more than
+// once, After takes the last of those moments. Nothing is known of a since in the future, so each time may have been shown after it.
+func (p Past) After(since time.Time) func(at time.Time) bool {
+	return shownAfter(p.stretches, stretchOf(p.stretches, since), since)
+}
+
+// AfterFirst is After since the first of the moments at which the clock has shown since.
+func (p Past) AfterFirst(since time.Time) func(at time.Time) bool {
+	for i, s := range p.stretches {
+		if !since.Before(s.from) && since.Before(unproved(p.stretches, i)) {
+			return shownAfter(p.stretches, i, since)
 		}
 	}
-	most = now
-	for k := max(i, 0); k < len(all)-1; k++ {
-		if end := all[k].to.Add(absentAfter); end.After(most) {
-			most = end
+	return p.After(since)
+}
+
+// shownAfter is After since the moment at which the clock showed since in the stretch all[i]. It rounds the begin of each stretch down, because
+// transcripts have their times in milliseconds. Nothing is known about the clock before the first stretch.
+func shownAfter(all []stretch, i int, since time.Time) func(at time.Time) bool {
+	return func(at time.Time) bool {
+		if i < 0 || i == 0 && since.Before(all[0].from) && !at.Before(since.Truncate(time.Millisecond)) {
+			return true
 		}
+		for k := i; k < len(all); k++ {
+			from := all[k].from
+			switch least := all[k].least; {
+			case k == i && since.After(from):
+				from = since
+			case k > i && !least.IsZero() && least.Before(from):
+				from = least
+			}
+			if !at.Before(from.Truncate(time.Millisecond)) && !at.After(lastShown(all, k)) {
+				return true
+			}
+		}
+		return false
 	}
-	return lowestSince(all, i, since), most
+}
+
+// lastShown returns the latest time that the clock may have shown before the stretch after all[k] began. It may have been set forward then.
+func lastShown(all []stretch, k int) time.Time {
+	if k == len(all)-1 {
+		return all[k].to
+	}
+	end := unproved(all, k)
+	if next := all[k+1].from; next.After(end) {
+		end = next
+	}
+	return end
+}
+
+// unproved returns the latest time that the clock may have shown after the last proof of the stretch all[k], as it ran.
+func unproved(all []stretch, k int) time.Time {
+	more := absentAfter
+	if k < len(all)-1 {
+		more = max(more, all[k+1].unseen)
+	}
+	return all[k].to.Add(more)
 }
 
 // lowestSince returns the earliest time that the clock has shown after it showed since in the stretch all[i]. It returns
@@ -172,7 +212,7 @@ func stretchOf(all []stretch, at time.Time) int {
 		}
 	}
 	for i := len(all) - 2; i >= 0; i-- { // the clock may have shown at after the last proof of a stretch
-		if end := all[i].to; at.After(end) && (at.Before(all[i+1].from) || at.Before(end.Add(absentAfter))) {
+		if at.After(all[i].to) && !at.After(lastShown(all, i)) {
 			return i
 		}
 	}

@@ -2,6 +2,7 @@ package presence
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,22 @@ func TestSpentSinceRightAfterAStepBack(t *testing.T) {
 	})
 }
 
+// TestSpentSinceAFreezeBeforeAStepBack: a wait began while the daemon was frozen, and then the clock was set back. It did not begin before the daemon,
+// whose clock had been set back once before.
+func TestSpentSinceAFreezeBeforeAStepBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p Presence
+		start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		p.Begin(start)
+		p.Prove(start.Add(-time.Hour))
+		<-time.After(20 * time.Second)
+		p.Prove(start.Add(-2 * time.Hour))
+		spent := p.Spent(start.Add(-time.Hour+10*time.Second), start.Add(-2*time.Hour+time.Second))
+		wardentest.Equal(t, "spent", spent, ProveEvery+time.Second)
+	})
+}
+
 // TestEarliest: the earliest time since a time is that time, or the one that the clock was set back to after it.
 func TestEarliest(t *testing.T) {
 	t.Parallel()
@@ -126,37 +143,64 @@ func TestEarliestAfterAPause(t *testing.T) {
 	})
 }
 
-// TestShownSince: a clock that was set back shows again what it showed before, up to absentAfter beyond the last proof.
-func TestShownSince(t *testing.T) {
+// TestAfter: a clock that was set back shows again what it showed before, and has not shown what lies between. Before a step it may have gone on for
+// absentAfter beyond the last proof, or for as long as the daemon was frozen.
+func TestAfter(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	synctest.Test(t, func(t *testing.T) {
-		var p Presence
-		p.Begin(start)
-		for _, s := range []int{1, 2, -3, -1, 1, 3, 5, 7, 9} {
-			p.Prove(at(s))
-		}
-		for since, want := range map[int]int{1: -3, 4: -3, 8: 8, 100: 0} {
-			if got, _ := p.ShownSince(at(since), at(10)); !got.Equal(at(want)) && (since < 100 || !got.IsZero()) {
-				t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
-			}
-		}
-		if got := p.Past(at(10)).Earliest(at(1)); !got.Equal(at(1)) {
-			t.Errorf("since the last time: %s", got.Sub(start))
-		}
+	back, both, far := []int{1, 2, -3, -1, 1, 3, 5, 7, 9}, []int{1, 100, 101, 50}, []int{1, 5, 10, -100}
+	for name, c := range map[string]struct {
+		proofs      []int
+		frozen      time.Duration // before the last proof
+		now, since  int
+		want, first string
+	}{
+		"shown twice":                    {back, 0, 10, 1, "1..10", "-3..10"},
+		"right before the step":          {back, 0, 10, 4, "4..10", "-3..10"},
+		"after the step":                 {back, 0, 10, 8, "8..10", "8..10"},
+		"in the future":                  {back, 0, 10, 100, "-120..120", "-120..120"},
+		"set forward, and back":          {both, 0, 52, 1, "1..106", "1..106"},
+		"between the two":                {both, 0, 52, 100, "50..52 100..106", "50..52 100..106"},
+		"after both":                     {both, 0, 52, 50, "50..52", "50..52"},
+		"before the daemon":              {both, 0, 52, -1, "-1..120", "-1..120"},
+		"set far back":                   {far, 0, -97, 8, "-100..-97 8..15", "-100..-97 8..15"},
+		"after a step far back":          {far, 0, -97, -99, "-99..-97", "-99..-97"},
+		"set far back in a freeze":       {far, 20 * time.Second, -97, 8, "-120..-97 8..30", "-120..-97 8..30"},
+		"within a freeze":                {far, 20 * time.Second, -97, 25, "-120..-97 25..30", "-120..-97 25..30"},
+		"in a freeze, and shown again":   {[]int{1, 5, 10, -5}, 20 * time.Second, 26, 25, "25..26", "-25..30"},
+		"set back by less than a freeze": {[]int{1, 9}, 20 * time.Second, 10, 1, "1..21", "1..21"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var p Presence
+				p.Begin(start)
+				for i, s := range c.proofs {
+					if i == len(c.proofs)-1 {
+						<-time.After(c.frozen)
+					}
+					p.Prove(at(s))
+				}
+				past := p.Past(at(c.now))
+				wardentest.Equal(t, "since the last moment", spans(past.After(at(c.since)), at), c.want)
+				wardentest.Equal(t, "since the first moment", spans(past.AfterFirst(at(c.since)), at), c.first)
+				wardentest.Equal(t, "a time in milliseconds", past.After(at(c.since).Add(1234567))(at(c.since).Add(time.Millisecond)), true)
+			})
+		})
+	}
+}
 
-		p.Begin(start)
-		for _, s := range []int{1, 100, 101, 50} { // set forward, and back again
-			p.Prove(at(s))
+// spans returns the seconds that are shown.
+func spans(shown func(at time.Time) bool, at func(int) time.Time) string {
+	var out []string
+	for s, first := -120, 0; s <= 121; s++ {
+		switch is, was := s <= 120 && shown(at(s)), s > -120 && shown(at(s-1)); {
+		case is && !was:
+			first = s
+		case was && !is:
+			out = append(out, fmt.Sprintf("%d..%d", first, s-1))
 		}
-		for since, want := range map[int]int{1: 106, 100: 106, 50: 52} {
-			if _, got := p.ShownSince(at(since), at(52)); !got.Equal(at(want)) {
-				t.Errorf("most since %d s: %s, want %d s", since, got.Sub(start), want)
-			}
-		}
-		if _, got := p.ShownSince(at(-1), at(52)); !got.IsZero() {
-			t.Errorf("most since a time before the daemon began: %s", got.Sub(start))
-		}
-	})
+	}
+	return strings.Join(out, " ")
 }

@@ -60,21 +60,20 @@ func (rt *Runtime) TranscriptContains(jsonl []byte, nonce string) bool {
 	return rt.anyUserText(jsonl, func(text string, _ time.Time) bool { return strings.Contains(text, nonce) })
 }
 
-// TranscriptHasPrompt reports whether a prompt equal to the text was submitted at the time since or later. It
-// ignores the composer's changes, as [MatchesPrompt] does. Use it for a text without a nonce: to find such a
-// text somewhere in the transcript proves nothing, because a short text may be part of many other prompts,
-// and may have been submitted before since. Only behind a refusal of the text by a hook a person may have typed more
+// TranscriptHasPrompt reports whether a prompt equal to the text was submitted at a time that counts; nil: each
+// does. It ignores the composer's changes, as [MatchesPrompt] does. Use it for a text without a nonce: to find
+// such a text somewhere in the transcript proves nothing, because a short text may be part of many other prompts,
+// and may have been submitted before. Only behind a refusal of the text by a hook a person may have typed more
 // behind it, because the CLI puts it back into the composer.
-func (rt *Runtime) TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
+func (rt *Runtime) TranscriptHasPrompt(jsonl []byte, text string, counts func(at time.Time) bool) bool {
 	want := Unwrapped(text)
-	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
 	return want != "" && (rt.anyUserText(jsonl, func(got string, at time.Time) bool {
-		return !at.Before(since) && Unwrapped(got) == want
-	}) || rt.hasReturned(jsonl, want, since))
+		return Unwrapped(got) == want && (counts == nil || counts(at))
+	}) || rt.hasReturned(jsonl, want, counts))
 }
 
-// hasReturned reports whether a prompt with the text was refused, and at the time since or later a prompt was submitted that begins with it.
-func (rt *Runtime) hasReturned(jsonl []byte, text string, since time.Time) bool {
+// hasReturned reports whether a prompt with the text was refused, and at a time that counts a prompt was submitted that begins with it.
+func (rt *Runtime) hasReturned(jsonl []byte, text string, counts func(at time.Time) bool) bool {
 	read := 0
 	for line := range bytes.Lines(jsonl) {
 		if !rt.Can.ReturnsRefused {
@@ -87,7 +86,7 @@ func (rt *Runtime) hasReturned(jsonl []byte, text string, since time.Time) bool 
 		}
 		p, err := hooks.Parse(r.Event, r.Body)
 		if err == nil && MatchesPrompt(p.Prompt, text) && rt.anyUserText(jsonl[read:], func(got string, at time.Time) bool {
-			return !at.Before(since) && strings.HasPrefix(Unwrapped(got), Unwrapped(p.Prompt))
+			return (counts == nil || counts(at)) && strings.HasPrefix(Unwrapped(got), Unwrapped(p.Prompt))
 		}) {
 			return true
 		}

@@ -21,18 +21,21 @@ func (rt *Runtime) Prompted(jsonl []byte) bool {
 // is still queued. Commands, notifications, answers of hooks and texts that this supervisor typed are not
 // work.
 //
-// If the transcript has the nonce at the time since or later, every prompt behind it counts. The place of a
-// prompt decides, not its time: a prompt that was queued has the time at which it was typed, but its line is
-// where the model got it. If the transcript has no such nonce, the time of a prompt must be after since, and,
-// if until is set, not after until. A later time was read from the clock before somebody set the clock back.
+// If the transcript has the nonce at a later time, or one that the clock has shown since then, every prompt behind it counts. The
+// place of a prompt decides, not its time: a prompt that was queued has the time at which it was typed, but its line
+// is where the model got it. If the transcript has no such nonce, the time of a prompt must be one that the clock has
+// shown after since; nil: each later time is. Any other time was read from the clock before somebody set the clock back.
 // The line that takes a prompt out of the queue has the time of that moment, and comes before the line of the
 // prompt. PromptedAfter ignores changes of the queue before from, because a killed session leaves its queue
 // in the transcript.
-func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
+func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since time.Time, shown func(at time.Time) bool, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
+	if shown == nil {
+		shown = func(at time.Time) bool { return !at.Before(since) }
+	}
 	var queue []string
 	told, given := false, false
-	after := func(at time.Time) bool { return told || at.After(since) && (until.IsZero() || !at.After(until)) }
+	after := func(at time.Time) bool { return told || !at.Equal(since) && shown(at) }
 	for line := range rt.lines(jsonl) {
 		if line.Summary {
 			continue
@@ -46,7 +49,7 @@ func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from 
 			continue
 		}
 		texts := line.userTexts()
-		if nonce != "" && !line.At.Before(since) && slices.ContainsFunc(texts, func(raw []byte) bool { return strings.Contains(Unquote(raw), nonce) }) {
+		if nonce != "" && (line.At.After(since) || shown(line.At)) && slices.ContainsFunc(texts, func(raw []byte) bool { return strings.Contains(Unquote(raw), nonce) }) {
 			told, given = true, false
 			continue
 		}

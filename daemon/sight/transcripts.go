@@ -61,18 +61,14 @@ func (d *Sight) InTranscript(a *daemon.Agent, dl *daemon.Delivery) bool {
 	case dl.Nonce != "":
 		return rt.TranscriptContains(jsonl, dl.Nonce)
 	case dl.TypedAt != nil:
-		return rt.TranscriptHasPrompt(jsonl, dl.Text, d.EarliestShown(*dl.TypedAt))
+		return rt.TranscriptHasPrompt(jsonl, dl.Text, d.ShownAfter(*dl.TypedAt))
 	}
 	return false
 }
 
 // PromptedAfter reports whether an agent's transcript has a prompt after since, or one that is still queued.
 func (d *Sight) PromptedAfter(a *daemon.Agent, nonce string, since time.Time) bool {
-	after, until := d.ShownSince(since)
-	if after.Before(since) {
-		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
-	}
-	return d.RuntimeOf(a).PromptedAfter(TranscriptTail(a), nonce, after, until, d.EarliestShown(a.CreatedAt))
+	return d.RuntimeOf(a).PromptedAfter(TranscriptTail(a), nonce, since, d.ShownAfterFirst(since), d.EarliestShown(a.CreatedAt))
 }
 
 // LastWords returns the end of a sentence: the last line that an ended agent wrote. lost is true if the agent was to open a session

@@ -204,7 +204,7 @@ func TestMain(m *testing.M) {
 	os.Exit(wardentest.Run(m.Run))
 }
 
-var equal = wardentest.Equal
+var equal, names = wardentest.Equal, wardentest.Holds
 
 // trace lists what happened, in order. Two runs of a seed have equal traces.
 type trace struct {

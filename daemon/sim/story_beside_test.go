@@ -133,9 +133,7 @@ func TestLooksFailBehindABlockedStop(t *testing.T) {
 		}
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		a.gating = 0
-		if p.row(a).StopCameAt == nil {
-			t.Error("the turn is said to be over")
-		}
+		equal(t, "the turn is over", p.row(a).StopCameAt == nil, false)
 	}))
 }
 
@@ -154,5 +152,22 @@ func TestRetryBehindABlockedStop(t *testing.T) {
 			t.Errorf("the document was recorded %s after the retry", took)
 		}
 		p.reach(a, daemon.Completed)
+	}))
+}
+
+// TestFinishedBeforeABlockedStop: an agent that had finished is opened again, and nothing of its next turn is stored, whose Stop is blocked. It is
+// stopped. Its row says that it has finished, which is true of the earlier agent. Every run checks that it says so of no turn that goes on.
+func TestFinishedBeforeABlockedStop(t *testing.T) {
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+		p.stopped(h, a)
+		next := awaitIdle(p, p.reopen(h, a.id).ID)
+		p.w.failEach(failed, func(c *call) bool { return c.kind == writing && !isCommit(c, "asked to stop") })
+		next.gating = time.Minute
+		next.person("some work", tmux.Enter)
+		p.await("the gate", time.Minute, func() bool { return next.gated })
+		p.stop(h, next.id, true)
+		equal(t, "unread", p.row(next).Unread, true)
+		p.w.inject = nil
+		p.awaitEnd(next)
 	}))
 }

@@ -126,25 +126,22 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// TestWorkBesideAForkAsTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the clock is set back to
-// before both; or the hook of the prompt is lost, and the clock is set back before the next daemon starts, so that the prompt's time is in the
-// future. The daemon, which cannot know of the clock then, still finds the prompt.
+// TestWorkBesideAForkAsTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the hook of the prompt is
+// lost. The clock is set back to before both; or it is set back before the next daemon starts, so that the prompt's time is in the future. The
+// daemon, which cannot know of the clock then, still finds the prompt.
 func TestWorkBesideAForkAsTheClockWasSetBack(t *testing.T) {
-	for name, c := range map[string]struct {
-		lost          bool
-		forward, back time.Duration
-	}{"before both": {false, 0, -time.Hour}, "before the next daemon starts": {true, 10 * time.Minute, -5 * time.Minute}} {
+	for name, c := range map[string]struct{ forward, back time.Duration }{
+		"before both": {0, -time.Hour}, "before the next daemon starts": {10 * time.Minute, -5 * time.Minute},
+	} {
 		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
 			a.mood.think = time.Minute
-			if c.lost {
-				p.loseHooks(hooks.UserPromptSubmit)
-			}
+			p.loseHooks(hooks.UserPromptSubmit)
 			p.requestHandoff(h, a, daemon.ModeGenerate)
 			p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
 			h.setClock(c.forward)
 			a.person("one more thing", tmux.Enter)
 			p.reach(a, daemon.ShuttingDown)
-			if c.lost {
+			if c.forward > 0 {
 				p.end(h)
 			}
 			h.setClock(c.back)

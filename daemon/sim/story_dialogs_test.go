@@ -218,9 +218,7 @@ func TestDialogIsAnsweredOnce(t *testing.T) {
 		}
 		second := errors.Join(errs...)
 		wantCode(t, second, daemon.CodeDialogAnswered)
-		if !strings.Contains(second.Error(), "has been answered: choice 2, ‹No›") {
-			t.Errorf("the second one was told %v", second)
-		}
+		names(t, "what the second one was told", second.Error(), "has been answered: choice 2, ‹No›")
 		for _, typ := range []event.Type{event.AgentDialogAnswered, event.AgentDialogEnded} {
 			if list := eventsOf(p, typ); len(list) != 1 || !strings.Contains(list[0].Words(), "No") || list[0].Alert {
 				t.Errorf("%s: %+v", typ, list)
@@ -314,9 +312,7 @@ func TestKeysEndByThemselves(t *testing.T) {
 			p.w.ok(errorOf(typeKeys(p, a, s, 0)))
 		}
 		p.wait("leaves", 10*time.Second, 10*time.Second)
-		if p.row(a).Keys == nil {
-			t.Error("they ended early")
-		}
+		equal(t, "they ended early", p.row(a).Keys == nil, false)
 		awaitKeysOff(p, a, 1, "the page is gone; 0 keys")
 		s = beginKeys(p, a)
 		for range 70 {

@@ -162,9 +162,7 @@ func TestTurnThatDoesNotEnd(t *testing.T) {
 				a.person("", tmux.Enter)
 			}
 			p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-			if len(a.given) != 1 {
-				t.Errorf("the agent was given %q", a.given)
-			}
+			equal(t, "prompts that the agent was given", len(a.given), 1)
 			p.retryToEnd(a)
 		}))
 	}

@@ -30,9 +30,7 @@ func TestExitCommandTypedLate(t *testing.T) {
 		a.mood.exit = 4 * time.Second
 		delayEnterOfExit(p, func() time.Duration { return settings().Handoff.ExitTimeout })
 		p.request(h, a, daemon.Completed)
-		if traced(p.w, "Signal ") {
-			t.Error("a daemon signalled the agent, which was about to exit")
-		}
+		equal(t, "a daemon signalled the agent, which was about to exit", traced(p.w, "Signal "), false)
 	}))
 }
 
@@ -109,9 +107,7 @@ func TestServerRefusesTheExit(t *testing.T) {
 			p.request(h, a, daemon.ShuttingDown)
 			p.awaitQuestion(a, 5*time.Minute)
 			p.wait("waits", 5*time.Minute, 5*time.Minute)
-			if a.dead {
-				t.Error("the agent was ended")
-			}
+			equal(t, "the agent was ended", a.dead, false)
 			before := p.row(a).LastPrompt
 			p.w.inject = nil
 			p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
@@ -178,9 +174,7 @@ func TestDialogOfAWithdrawnExit(t *testing.T) {
 		p.poll("the question whether to exit", func() bool { return a.dialog != nil && a.dialog.exit })
 		a.enqueue(job{prompt: "one more thing"})
 		p.awaitQuestion(a, time.Minute)
-		if a.dialog != nil {
-			t.Errorf("%q stands in the pane", a.dialog.Title)
-		}
+		equal(t, "the dialog in the pane", a.dialog, (*dialog)(nil))
 		a.tasks--
 		p.retryToEnd(a)
 	}))
@@ -219,9 +213,7 @@ func TestExitDialogIsAnswered(t *testing.T) {
 		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
 			t.Errorf("the agent did not exit by itself: %v", why)
 		}
-		if traced(p.w, "ends process") {
-			t.Error("a daemon ended the agent's process instead of answering its dialog")
-		}
+		equal(t, "a daemon ended the agent's process instead of answering its dialog", traced(p.w, "ends process"), false)
 	}))
 }
 

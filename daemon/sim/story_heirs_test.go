@@ -76,9 +76,7 @@ func TestHeirIsLaunchedAsItself(t *testing.T) {
 			t.Errorf("it is launched with model %s, mode %s and the text\n%s", next.model, next.mode, launched(p, next))
 		}
 		names(t, "its settings", argument(p, next, "--settings"), "Read(/"+done.FilePath+")", "Read(/"+*done.ContextPath+")")
-		if p.row(a).EndedAt != nil {
-			t.Error("the agent did not stay")
-		}
+		equal(t, "the agent did not stay", p.row(a).EndedAt != nil, false)
 	})
 }
 
@@ -93,9 +91,7 @@ func TestRetryStartsWhatIsMissing(t *testing.T) {
 			failed.Error.Code != "successor_gone" || !strings.Contains(failed.Error.Message, fmt.Sprintf("Heir %s (agent %d)", personaSlugs[1], *missing.AgentID)) {
 			t.Errorf("failed with %+v; heirs %s and %s", failed.Error, briefed.Phase, missing.Phase)
 		}
-		if p.row(a).EndedAt != nil {
-			t.Error("the outgoing agent has ended")
-		}
+		equal(t, "the outgoing agent has ended", p.row(a).EndedAt != nil, false)
 		p.retryToEnd(a)
 		done := p.handoffs(a.id)[0]
 		if *done.Heirs[0].AgentID != *briefed.AgentID || *done.Heirs[1].AgentID == *missing.AgentID || !done.Heirs[0].BriefedAt.Equal(*briefed.BriefedAt) {
@@ -122,9 +118,7 @@ func TestKeptAgentHandsOverAgain(t *testing.T) {
 			t.Errorf("the message was not taken: %+v", list)
 		}
 		p.request(h, a, daemon.Completed)
-		if p.row(a).EndedAt == nil {
-			t.Error("it lives on after the second handoff")
-		}
+		equal(t, "it lives on after the second handoff", p.row(a).EndedAt == nil, false)
 	}))
 }
 
@@ -204,9 +198,7 @@ func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
 		heir.refusing = false
 		p.retryToEnd(a)
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(heir).LastStop > 0 && heir.stop == nil })
-		if !strings.Contains(heir.composer.Text, "look at the roof") {
-			t.Errorf("the composer has %q", heir.composer.Text)
-		}
+		names(t, "the composer", heir.composer.Text, "look at the roof")
 		heir.person("", tmux.Enter)
 		p.await("the end of the turn of the draft", time.Minute, func() bool { return len(heir.answers) > 1 })
 	}))

@@ -36,26 +36,34 @@ func verdict(p *person, a *agent) (d daemon.Delivery) {
 	return d
 }
 
-// TestSwallowedMessage: a dialog swallows a message. It is answered after more than ack_timeout; then the message is typed
-// again, once, and taken. Without the transcript nobody knows whether it was taken, and it is not typed again.
+// TestSwallowedMessage: a dialog swallows a message that the agent has taken once before. It is answered after more than ack_timeout; then the
+// message is typed again, once, and taken. Without the transcript nobody knows whether it was taken, and it is not typed again. A clock that is
+// set back makes the earlier prompt no later one.
 func TestSwallowedMessage(t *testing.T) {
-	for name, known := range map[string]bool{"known": true, "no transcript": false} {
-		storyAs(t, name, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
-			if !known {
+	for name, c := range map[string]struct {
+		hidden        bool
+		before, while time.Duration
+	}{"known": {}, "no transcript": {hidden: true}, "set back before it": {before: -time.Hour}, "set back since": {while: -time.Hour}} {
+		storyAs(t, name, with(func(t *testing.T, p *person, h *host, a *agent) {
+			message(p, h, a, "Mend the fence")
+			awaitRest(p, a)
+			if c.hidden {
 				hideTranscript(p, t, a)
 			}
+			h.setClock(c.before)
 			swallow(p, a)
 			message(p, h, a, "Mend the fence")
 			p.poll("the dialog", func() bool { return a.dialog != nil })
+			h.setClock(c.while)
 			p.wait("is away", time.Minute, time.Minute)
 			a.person("", tmux.Enter)
+			times, want := 2, daemon.Submitted
+			if c.hidden {
+				times, want = 1, daemon.Unconfirmed
+			}
 			d := verdict(p, a)
-			times := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") }))
-			switch {
-			case known && (!d.TypedAgain || *d.Verdict != daemon.Submitted || times != 1):
-				t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
-			case !known && (d.TypedAgain || *d.Verdict != daemon.Unconfirmed || times != 0):
-				t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
+			if len(a.given) != times || d.TypedAgain == c.hidden || !d.Has(want) {
+				t.Errorf("taken %d times, %s %s, typed again %t", len(a.given), *d.Verdict, d.Evidence, d.TypedAgain)
 			}
 		}))
 	}
@@ -214,9 +222,7 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 		a.failing = true // the turn fails after it has written the document
 		a.person("one more thing", tmux.Enter)
 		p.reach(a, daemon.Failed)
-		if a.documentAt.IsZero() {
-			t.Error("there is no document")
-		}
+		equal(t, "there is no document", a.documentAt.IsZero(), false)
 		a.failing = false
 		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && len(a.unmentioned) > 0 && a.stop == nil })
 		p.retryToEnd(a)

@@ -134,9 +134,7 @@ func TestPermissionWhoseHookIsLost(t *testing.T) {
 		asked := delegates(p, a, "touch one")
 		a.person("", tmux.Enter)
 		becomes(p, asked[0].ID, daemon.PermissionPane)
-		if p.w.inject != nil {
-			t.Error("the database did not fail")
-		}
+		equal(t, "the database did not fail", p.w.inject != nil, false)
 	}))
 }
 

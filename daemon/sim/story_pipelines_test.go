@@ -197,9 +197,7 @@ func TestDecisionsFromAnotherHost(t *testing.T) {
 			t.Errorf("the approved step was given %q", in)
 		}
 		for _, a := range p.w.agents {
-			if a.h != h {
-				t.Errorf("agent %d of the pipeline runs on %s", a.id, a.h.name)
-			}
+			equal(t, fmt.Sprintf("host of agent %d", a.id), a.h.name, h.name)
 		}
 	})
 }

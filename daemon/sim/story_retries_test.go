@@ -46,9 +46,7 @@ func TestMessageBeforeTheBriefing(t *testing.T) {
 		p.reach(a, daemon.Completed)
 		b := p.w.process(next)
 		p.await("the message", time.Minute, func() bool { return len(b.memory.Prompts) == 1 })
-		if !strings.Contains(b.given[0], "you take over from agent 1") {
-			t.Errorf("the successor was given %q first", b.given[0])
-		}
+		names(t, "what the successor was given first", b.given[0], "you take over from agent 1")
 	}))
 }
 
@@ -229,9 +227,7 @@ func TestMessagesOfAnAgentThatIsGone(t *testing.T) {
 			row := func() daemon.Delivery { return must(p.w.store.Delivery(ctx(), message.ID)) }
 			switch how {
 			case "failed":
-				if message.Evidence != "it waits for the agent's successor" {
-					t.Errorf("the message: %+v", message)
-				}
+				equal(t, "the message waits", message.Evidence, "it waits for the agent's successor")
 				p.reach(a, daemon.Failed)
 				told := eventsOf(p, event.HandoffFailed)
 				if text := word(&told[0], "message"); !strings.HasSuffix(text, "The successor of agent 1 gets 1 message that it has not got: `understudy agent messages 1`.") {

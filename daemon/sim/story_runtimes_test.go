@@ -118,9 +118,7 @@ func TestEchoLooksAgain(t *testing.T) {
 		}
 		a.person("", tmux.Enter)
 		p.await("the turn", time.Minute, func() bool { return slices.Contains(a.given, "some work") })
-		if !slices.Contains(a.given, "some work") {
-			t.Error("the text was not delivered after the dialog")
-		}
+		equal(t, "the text was delivered after the dialog", slices.Contains(a.given, "some work"), true)
 	}))
 }
 

@@ -61,9 +61,7 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 		begin("resume", first)
 		message(p, h, next, "carry on")
 		p.await("the message", time.Minute, func() bool { return slices.Contains(next.given, "carry on") })
-		if len(next.given) != given+1 {
-			t.Errorf("it was given %q", next.given)
-		}
+		equal(t, "texts that it was given", len(next.given), given+1)
 		equal(t, "its session changed … times", events(p, event.AgentSessionChanged), 2)
 		equal(t, "skills for 2 agents", events(p, event.AgentSkillInjected), 2)
 	}))
@@ -252,10 +250,7 @@ func TestTurnThatBrokeOff(t *testing.T) {
 			}
 			a.signal(syscall.SIGKILL)
 			p.awaitEnd(a)
-			id := p.reopen(h, a.id).ID
-			p.poll("its session", func() bool { next := p.w.process(id); return next != nil && next.ready })
-			next := p.w.process(id)
-			p.await("its rest", time.Minute, func() bool { return p.row(next).State == daemon.Idle })
+			next := awaitIdle(p, p.reopen(h, a.id).ID)
 			note := map[bool]string{true: fmt.Sprintf("its turn broke off when agent %d ended: tell it to go on", a.id)}[works]
 			equal(t, "its note is", p.row(next).Note, note)
 			p.promptOnce(next)

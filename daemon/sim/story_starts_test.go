@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -73,12 +74,22 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 	})
 }
 
-// TestStepPromptIsHeld: the same for the prompt of a command line. Every run checks that the agent of a step gets its prompt once.
+// TestStepPromptIsHeld: the same for the prompt of a command line, also if a person has answered a dialog before the session of a CLI that does not
+// show that it holds a prompt, and has sent a message. Every run checks that the agent of a step gets its prompt once.
 func TestStepPromptIsHeld(t *testing.T) {
-	story(t, func(_ *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.held, a.heldFor = 1, 50*time.Second }
-		p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
-	})
+	for _, mute := range []bool{false, true} {
+		storyAs(t, fmt.Sprint("unseen: ", mute), func(_ *testing.T, p *person, h *host) {
+			var a *agent
+			p.w.born = func(born *agent) { a, born.mood.held, born.heldFor, born.mute = born, 1, 50*time.Second, mute }
+			id := p.startPipeline(h, "one")
+			if mute {
+				p.poll("its session", func() bool { return a != nil && a.id > 0 && p.row(a).RegisteredAt != nil })
+				p.change(a.id, func(row *daemon.Agent) { row.NoteAnswered(h.now()) })
+				p.send(a.id)
+			}
+			p.reachStatus(id, daemon.PipelineDone)
+		})
+	}
 }
 
 // TestMoveThatIsHeardLate: a session moves and its process ends before the daemon could store the hooks that tell of the move. The agent is
@@ -172,6 +183,21 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 		if d := verdict(p, a); *d.Verdict != daemon.NotSubmitted || !strings.Contains(d.Evidence, "the gate is closed") {
 			t.Errorf("the message is %s: %s", *d.Verdict, d.Evidence)
 		}
+	}))
+}
+
+// TestRefusalOfAnEarlierAgent: another hook refuses a prompt, and the agent is stopped. Its session is opened again, and the clock is set back to before
+// the refusal. That is none of the new agent's.
+func TestRefusalOfAnEarlierAgent(t *testing.T) {
+	story(t, withWorked(func(t *testing.T, p *person, h *host, a *agent) {
+		a.refusing = true
+		a.person("one more thing", tmux.Enter)
+		awaitRefusal(p)
+		p.stopped(h, a)
+		p.w.born = func(*agent) { h.setClock(-30 * time.Second) }
+		next := awaitIdle(p, p.reopen(h, a.id).ID)
+		p.wait("lets the daemon read the transcript", 5*time.Second, 5*time.Second)
+		equal(t, "the newest hook of the new agent", must(p.w.store.StoredHook(ctx(), p.row(next).LastHook)).Event, hooks.SessionStart)
 	}))
 }
 

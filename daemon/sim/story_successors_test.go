@@ -69,9 +69,7 @@ func TestResumeBesideTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		pl, a, next := abortedHandover(p, h)
 		p.resume(&pl, false)
-		if p.row(next).EndedAt != nil {
-			t.Error("the first successor ended before the pipeline was resumed")
-		}
+		equal(t, "the first successor ended before the pipeline was resumed", p.row(next).EndedAt != nil, false)
 		done := p.reachStatus(pl.ID, daemon.PipelineDone)
 		for _, l := range p.w.trace.lines {
 			if strings.Contains(l.String(), "step begins anew") {
@@ -114,9 +112,7 @@ func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 		p.requestHandoff(h, a, "")
 		looks := slowRead(p, fmt.Sprint("pipeline ", id), a, time.Minute, func() bool { return p.handoffs(a.id)[0].RecordedAt != nil }, nil)
 		handed := p.reach(a, daemon.Completed)
-		if !*looks {
-			t.Error("the lane did not read the agent's row during the handoff")
-		}
+		equal(t, "the lane read the agent's row during the handoff", *looks, true)
 		if done := p.reachStatus(id, daemon.PipelineDone); done.Steps[0].LatestHandoff.AgentID != *handed.SuccessorID {
 			t.Errorf("the step's output is that of agent %d, not of agent %d", done.Steps[0].LatestHandoff.AgentID, *handed.SuccessorID)
 		}

@@ -323,16 +323,6 @@ func failsBy(p *person, a *agent, code daemon.Code) daemon.Handoff {
 	return h
 }
 
-// names wants that a text names the parts.
-func names(t *testing.T, what, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s does not name %q: %q", what, part, text)
-		}
-	}
-}
-
 func wantCode(t *testing.T, err error, code daemon.Code) {
 	t.Helper()
 	var told *daemon.Error

@@ -71,9 +71,7 @@ func TestAgentWhileATreeIsRemoved(t *testing.T) {
 		p.poll("the new agent", func() bool { return *resuming })
 		p.w.failEach(failed, func(c *call) bool { return isCommit(c, "«worktree_removed»") && p.row(a).SuccessorID == nil })
 		removed(p, t, h, &tree)
-		if p.row(a).SuccessorID == nil {
-			t.Error("its agent was not resumed")
-		}
+		equal(t, "its agent was not resumed", p.row(a).SuccessorID == nil, false)
 	})
 }
 

@@ -179,9 +179,7 @@ func TestBudgetIsRemoved(t *testing.T) {
 		turn(p, a)
 		p.await("the note", time.Minute, func() bool { return p.row(a).Note != "" })
 		p.wait("waits", 140*time.Second, 140*time.Second)
-		if p.row(a).Note == "" {
-			t.Error("the agent is not held any more")
-		}
+		equal(t, "the agent is not held any more", p.row(a).Note == "", false)
 		limitTo(p, h, 0)
 		p.await("the end of the hold", 10*time.Second, func() bool { return p.row(a).Note == "" })
 	})

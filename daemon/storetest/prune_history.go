@@ -73,4 +73,11 @@ func pruneHistoryKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 
 	end(t, st, third)
 	equal(t, "pruned when the whole line has ended", forget(t, st), daemon.PrunedHistory{Agents: 3, Handoffs: 1})
+
+	r := WholeRecord(open)
+	r.AgentID = NewAgent(t, st, old).ID // the record stays with its handoff
+	Commit(t, st, &daemon.Change{NewRecord: r})
+	if done, err := st.PruneHistory(t.Context(), now().Add(-time.Hour), 2); !violates(err, "records_agent_id_fkey") {
+		t.Errorf("pruned %+v: %v", done, err)
+	}
 }

@@ -36,4 +36,7 @@ func pushIsClaimedOnce(t *testing.T, st daemon.Store) {
 	if n := len(events(t, st)); claimed.Load() != 1 || n != 2 {
 		t.Errorf("claimed %d times, %d events", claimed.Load(), n)
 	}
+	next := &event.Event{Type: "t", Host: "h1"}
+	Commit(t, st, &daemon.Change{Events: []*event.Event{next}})
+	equal(t, "the id after eight claims, of which each took one", next.ID, alert.ID+9)
 }

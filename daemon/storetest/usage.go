@@ -11,9 +11,10 @@ import (
 
 // usageIsCountedOnce: a source has one reader, and an answer counts for the agent that it was counted for first.
 func usageIsCountedOnce(t *testing.T, st daemon.Store) {
+	const path = "/a\x00" // a store keeps no NUL, and finds what it kept in its place
 	first, second := NewAgent(t, st, nil), NewAgent(t, st, nil)
 	add := func(a *daemon.Agent, from int64, output int64) error {
-		return st.AddUsage(t.Context(), daemon.UsageAdded{Agent: a, From: from, Read: daemon.UsageRead{Host: "h1", Path: "/a", ReadTo: from + 10},
+		return st.AddUsage(t.Context(), daemon.UsageAdded{Agent: a, From: from, Read: daemon.UsageRead{Host: "h1", Path: path, ReadTo: from + 10},
 			Answers: []runtimes.Usage{{Key: "1", At: now(), Tokens: runtimes.Tokens{Output: output}}}})
 	}
 	if err := add(first, 0, 2); err != nil {
@@ -27,6 +28,7 @@ func usageIsCountedOnce(t *testing.T, st daemon.Store) {
 	}
 	equal(t, "sums", result(st.UsageSums(t.Context(), daemon.UsageQuery{}))(t),
 		[]daemon.UsageSum{{AgentID: first.ID, Runtime: first.Runtime, Tokens: runtimes.Tokens{Output: 7}}})
+	equal(t, "sources with the path", len(result(st.UsageReads(t.Context(), "h1", 0, []string{path}))(t)), 1)
 }
 
 // budgetMarksAreMadeOnce: a mark comes with its event, or not at all.

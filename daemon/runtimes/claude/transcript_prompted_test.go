@@ -26,6 +26,8 @@ func TestPromptedAfter(t *testing.T) {
 	const nonce, flaky = "[handoff_a_b_1_2]", `,"content":"fix the flaky test"`
 	told := user(10, nonce+" understudy: write it", "")
 	blocked := user(10, "Stop hook feedback:\n"+nonce+" understudy: write it", `,"isMeta":true`)
+	since := began.Add(5 * time.Second)
+	shown := func(at time.Time) bool { return !at.Before(since) && at.Before(began.Add(time.Minute)) }
 	for name, tt := range map[string]struct {
 		lines []string
 		want  bool
@@ -55,7 +57,7 @@ func TestPromptedAfter(t *testing.T) {
 		"before the nonce, far back":    {[]string{user(4, "one more thing", "")}, false},
 		"a document of after the talk":  {[]string{user(-5, nonce+" understudy: write it", ""), user(-4, "here, please", "")}, false},
 	} {
-		got := Runtime.PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, began.Add(5*time.Second), began.Add(time.Minute), began.Add(-time.Second))
+		got := Runtime.PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, since, shown, began.Add(-time.Second))
 		equal(t, name, got, tt.want)
 	}
 }

@@ -315,11 +315,11 @@ func TestEntries(t *testing.T) {
 		equal(t, name, wardentest.Value(Runtime.ParseEntry([]byte(tt.line)))(t), tt.want)
 	}
 	told := []byte(user(`<hook_prompt hook_run_id="stop:1">[handoff_a_b_1_c0] understudy: x</hook_prompt>`) + "\n")
-	if !Runtime.TranscriptContains(told, "[handoff_a_b_1_c0]") || Runtime.PromptedAfter(told, "", at.Add(-time.Hour), time.Time{}, time.Time{}) {
+	if !Runtime.TranscriptContains(told, "[handoff_a_b_1_c0]") || Runtime.PromptedAfter(told, "", at.Add(-time.Hour), nil, time.Time{}) {
 		t.Error("the answer to a Stop is not found, or counts as work")
 	}
 	work := append(told, user("now this")...)
-	if !Runtime.PromptedAfter(work, "[handoff_a_b_1_c0]", at.Add(-time.Hour), time.Time{}, time.Time{}) {
+	if !Runtime.PromptedAfter(work, "[handoff_a_b_1_c0]", at.Add(-time.Hour), nil, time.Time{}) {
 		t.Error("a prompt after the instruction does not count as work")
 	}
 }

@@ -200,7 +200,7 @@ func TestReadLine(t *testing.T) {
 	if !Runtime.Prompted(jsonl) || !Runtime.TranscriptContains(jsonl, "[nonce1]") || Runtime.TranscriptContains(jsonl, "Answer: ok.") {
 		t.Error("the prompt is not found, or the answer is taken for one")
 	}
-	if at := time.Date(2026, 11, 22, 4, 57, 0, 0, time.UTC); !Runtime.TranscriptHasPrompt(jsonl, "[nonce1] first  prompt", at) || Runtime.TranscriptHasPrompt(jsonl, "[nonce1] first prompt", at.Add(time.Minute)) {
+	if at := time.Date(2026, 11, 22, 4, 57, 0, 0, time.UTC); !Runtime.TranscriptHasPrompt(jsonl, "[nonce1] first  prompt", at.Before) || Runtime.TranscriptHasPrompt(jsonl, "[nonce1] first prompt", at.Add(time.Minute).Before) {
 		t.Error("the prompt's time is wrong")
 	}
 	var entries []runtimes.Entry
@@ -247,7 +247,7 @@ func TestReadLineKinds(t *testing.T) {
 	work := `{"type":"message",` + at + `"message":{"role":"user","content":"more work"}}` + "\n"
 	note := `{"type":"custom_message",` + at + `"content":"three todos are open"}` + "\n"
 	since := time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
-	if !Runtime.PromptedAfter([]byte(note+work), "", since, time.Time{}, since) || Runtime.PromptedAfter([]byte(note), "", since, time.Time{}, since) {
+	if !Runtime.PromptedAfter([]byte(note+work), "", since, nil, since) || Runtime.PromptedAfter([]byte(note), "", since, nil, since) {
 		t.Error("a prompt is not work, or a note of the CLI is")
 	}
 }

@@ -89,10 +89,7 @@ func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *event.Event,
 		return err
 	}
 	defer leave()
-	t := s.begin(&daemon.Change{})
-	if told != nil {
-		t.c.Events = []*event.Event{told}
-	}
+	t := s.begin(&daemon.Change{Events: told.List()})
 	for _, id := range ids {
 		e := s.events.get(id)
 		if e == nil || !e.pending() {

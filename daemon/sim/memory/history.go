@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -29,6 +30,12 @@ func (s *Store) PruneHistory(ctx context.Context, before time.Time, most int) (d
 	}
 	agents := s.oldAgents(before)
 	agents = agents[:min(len(agents), limitOr(most, pruneBatch))]
+	for _, r := range s.records.all() {
+		goes := func(id int64) bool { h := s.handoffs.get(r.HandoffID); return h.AgentID == id || leadsTo(h, id) }
+		if slices.Contains(agents, r.AgentID) && !slices.ContainsFunc(agents, goes) {
+			return done, fmt.Errorf("history: %w", violation("records_agent_id_fkey"))
+		}
+	}
 	for _, id := range agents {
 		done.Handoffs += s.deleteAgent(id)
 	}

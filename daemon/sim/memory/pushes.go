@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -63,21 +64,21 @@ func (s *Store) MovePush(ctx context.Context, p *tell.Push, from tell.PushState,
 		return false, err
 	}
 	defer leave()
-	row := s.pushes.get(p.ID)
-	if row == nil || row.State != from || row.Attempts != attempts {
+	t := s.begin(&daemon.Change{Events: e.List()})
+	if row := s.pushes.get(p.ID); row == nil || row.State != from || row.Attempts != attempts {
+		t.refuse(daemon.ErrMoved) // the event takes its id all the same
+	} else {
+		next := *row
+		next.State, next.Attempts, next.NextAt, next.MaybeTwice, next.Error = p.State, p.Attempts, micros(p.NextAt), p.MaybeTwice, storetext.Text(p.Error)
+		if next.State.Ended() {
+			next.EndedAt = &t.at
+		}
+		write(t, &s.pushes, p.ID, &next)
+	}
+	switch err := t.end(t.appendEvents()); {
+	case errors.Is(err, daemon.ErrMoved):
 		return false, nil
-	}
-	t := s.begin(&daemon.Change{})
-	if e != nil {
-		t.c.Events = []*event.Event{e}
-	}
-	next := *row
-	next.State, next.Attempts, next.NextAt, next.MaybeTwice, next.Error = p.State, p.Attempts, micros(p.NextAt), p.MaybeTwice, storetext.Text(p.Error)
-	if next.State.Ended() {
-		next.EndedAt = &t.at
-	}
-	write(t, &s.pushes, p.ID, &next)
-	if err := t.end(t.appendEvents()); err != nil {
+	case err != nil:
 		return false, fmt.Errorf("push %d: %w", p.ID, err)
 	}
 	return true, nil

@@ -113,9 +113,13 @@ func (s *Store) UsageReads(ctx context.Context, host string, agentID int64, path
 		return nil, err
 	}
 	defer leave()
+	named := map[string]bool{}
+	for _, path := range paths {
+		named[storetext.Text(path)] = true
+	}
 	out := []daemon.UsageRead{}
 	for _, r := range s.usage.reads {
-		if r.Host == host && (r.AgentID == agentID || slices.Contains(paths, r.Path)) {
+		if r.Host == storetext.Text(host) && (r.AgentID == agentID || named[r.Path]) {
 			out = append(out, r)
 		}
 	}
