@@ -14,7 +14,7 @@ import (
 // TestASignalNeedsTheLaunch: somebody has written the id of another process into the row of an agent. What the row names gets no signal.
 func TestASignalNeedsTheLaunch(t *testing.T) {
 	t.Parallel()
-	for name, environ := range map[string][]string{"ours": {"UNDERSTUDY_LAUNCH=mine"}, "another agent's": {"UNDERSTUDY_LAUNCH=other"}, "nobody's": {"A=b"}} {
+	for name, environ := range map[string][]string{"ours": {"UNDERSTUDY_LAUNCH=mine"}, "another agent's": {"UNDERSTUDY_LAUNCH=other"}, "nobody's": {"A=b"}, "one without": {}} {
 		cmd := exec.Command("sleep", "100")
 		cmd.Env = environ
 		must(t, cmd.Start())

@@ -193,16 +193,22 @@ func HasSecrets(a *daemon.Agent) bool {
 	return a.Started() && !a.Managed && a.Account != nil && len(a.Account.Secrets) > 0
 }
 
-// processEnviron reads the environment with which a process was started.
+// errNoEnviron says that a process has no environment, or has ended.
+var errNoEnviron = errors.New("the process has no environment, or has ended")
+
+// processEnviron reads the environment with which a process was started. For an instant a program that is being started has none yet.
 func processEnviron(pid int) ([]string, error) {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	if err != nil {
-		return nil, err
+	for until := time.Now().Add(50 * time.Millisecond); ; time.Sleep(time.Millisecond) {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+		switch {
+		case err != nil:
+			return nil, err
+		case len(b) > 0:
+			return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00"), nil
+		case time.Now().After(until):
+			return nil, errNoEnviron
+		}
 	}
-	if len(b) == 0 {
-		return nil, errors.New("the process has no environment, or has ended")
-	}
-	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00"), nil
 }
 
 // With returns an environment with further variables, of which each holds in place of one with its name.

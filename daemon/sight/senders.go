@@ -59,7 +59,7 @@ func (d *Sight) hasSecret(ctx context.Context, proc tmux.Process) bool {
 // a session that its runtime has moved into the background has a process of the runtime's supervisor, and the runtime's registry names that.
 func NotOfLaunch(d *Sight, a *daemon.Agent) string {
 	environ, err := d.Accounts.Environ(a.Process())
-	if secret := daemon.LaunchSecret(environ); err != nil || secret != "" && bytes.Equal(daemon.LaunchHash(secret), a.LaunchHash) {
+	if secret := daemon.LaunchSecret(environ); err != nil && !errors.Is(err, errNoEnviron) || secret != "" && bytes.Equal(daemon.LaunchHash(secret), a.LaunchHash) {
 		return ""
 	}
 	dir := d.ConfigDir(a)
