@@ -152,9 +152,7 @@ func TestOpenRefuses(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "p", "data")
 			must(t, errors.Join(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)))
 			_, err := Open(root)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v does not contain %q", err, test.want)
-			}
+			wantErr(t, test.name, err, test.want)
 		})
 	}
 	t.Run("other owner", func(t *testing.T) {

@@ -104,10 +104,7 @@ func TestIdentityRefuses(t *testing.T) {
 			path, get = d.Token(), d.TokenValue
 		}
 		must(t, test.make(path))
-		got, err := get()
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %q, error %v; want one with %q and the path", test.name, got, err, test.want)
-		}
+		failed(get())(t, test.name, test.want, path)
 	}
 }
 

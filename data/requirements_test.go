@@ -106,9 +106,7 @@ func TestParseRequirements(t *testing.T) {
 		"roles: {[a]: []}":                 "line 1: roles: a key must be a word",
 	} {
 		r, err := ParseRequirements([]byte(in))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q gives %v, want %q", in, err, want)
-		}
+		wantErr(t, in, err, want)
 		equal(t, fmt.Sprintf("%q: roles", in), len(r.Roles), 0)
 	}
 }

@@ -50,9 +50,7 @@ func TestSeed(t *testing.T) {
 	wantNames(t, d.Personas(), shippedSlugs...)
 	wantText(t, d.Requirements(), string(shippedRequirements))
 	equal(t, "requirements have mode", mode(t, d.Requirements()), fs.FileMode(0o600))
-	if got := seeded(t, d); len(got) != 0 {
-		t.Errorf("added %q the second time", got)
-	}
+	equal(t, "added the second time", len(seeded(t, d)), 0)
 }
 
 func TestSeedLeavesAlone(t *testing.T) {

@@ -69,10 +69,7 @@ func TestSpoolAfterTheClockWasSetBack(t *testing.T) {
 	other := envelope(48)
 	other.Launch = "another's"
 	put(t, s, envelope(49), envelope(50), other)
-	got := keys(t, s)
-	if want := "key-48 key-96 key-97 key-99 key-49 key-50"; strings.Join(got, " ") != want {
-		t.Errorf("handed out %v, want %s", got, want)
-	}
+	equal(t, "handed out", keys(t, s), strings.Fields("key-48 key-96 key-97 key-99 key-49 key-50"))
 }
 
 func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {

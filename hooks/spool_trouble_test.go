@@ -55,9 +55,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		var told []string
 		s.OnBad = func(path string, why error) error {
 			told = append(told, path)
-			if !errors.Is(why, syscall.EIO) {
-				t.Errorf("OnBad(%s, %v)", path, why)
-			}
+			wantErr(t, path, why, syscall.EIO)
 			return nil
 		}
 		name, want := fileName(envelope(2), envelope(2).At.UnixNano()), 1

@@ -199,3 +199,5 @@ func crash(t *testing.T, c *Cluster) {
 var must, equal = wardentest.Must, wardentest.Equal
 
 func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

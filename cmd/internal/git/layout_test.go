@@ -196,9 +196,7 @@ func TestOddRepositories(t *testing.T) {
 	tree := r.at(path)
 	tree.commits("one", "1\n")
 	r.Git("config", "core.worktree", other.Dir)
-	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "see core.worktree") {
-		t.Errorf("merged elsewhere: %+v", m)
-	}
+	holds(t, "merged elsewhere", r.merge(path, "main").Refused, "see core.worktree")
 	equal(t, "there is … now", other.names(), "mine")
 
 	// A tree that points to another repository is none of ours.
@@ -206,9 +204,7 @@ func TestOddRepositories(t *testing.T) {
 	foreign.Git("branch", "side")
 	foreign.add("taken", there)
 	tree.Write(".git", "gitdir: "+foreign.Dir+"/.git/worktrees/1\n")
-	if l := newKeeper().Look(t.Context(), worktree.Place{Path: path}); !strings.Contains(l.Problem, "which was not made there") {
-		t.Errorf("look: %+v", l)
-	}
+	holds(t, "look", newKeeper().Look(t.Context(), worktree.Place{Path: path}).Problem, "which was not made there")
 	failed(newKeeper().Merge(t.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: "side"}))(t, "merged")
 }
 

@@ -167,10 +167,7 @@ func TestFollowLooksTwice(t *testing.T) {
 func TestFollowEndsWithItsReport(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		refused := errors.New("refused")
-		err := s.server().Follow(t.Context(), func(runtimes.Report) error { return refused })
-		if !errors.Is(err, refused) {
-			t.Errorf("Follow ended with %v", err)
-		}
+		wantErr(t, "Follow", s.server().Follow(t.Context(), func(runtimes.Report) error { return refused }), refused)
 		stop := s.follow()
 		rest(time.Second)
 		equal(t, "reports", s.told(), []string{"SessionStart"})

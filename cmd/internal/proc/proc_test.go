@@ -78,9 +78,7 @@ func TestOneShotNotStarted(t *testing.T) {
 		"no such folder": {[]string{"true"}, dir + "/gone", "the working directory " + dir + "/gone is gone: make it again"},
 	} {
 		_, err := OneShot(t.Context(), engine.OneShot{Argv: tt.argv, Dir: tt.dir, Env: []string{"PATH=" + os.Getenv("PATH")}})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		wardentest.WantErr(t, name, err, tt.want)
 	}
 }
 

@@ -227,11 +227,7 @@ func (m *machine) wants(what func(*serviceRun, context.Context) error, fails, to
 		m.t.Errorf("error %v, want %q", err, fails)
 	}
 	equal(m.t, "systemctl was told", got, told)
-	for _, s := range says {
-		if !strings.Contains(said, s) {
-			m.t.Errorf("says %q, want %q in it", said, s)
-		}
-	}
+	wardentest.Holds(m.t, "it says", said, says...)
 }
 
 // TestServiceInstall walks from nothing to a service, through changes of it, and back to nothing.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -122,9 +121,7 @@ func TestShellsCompleteIdsAndSlugs(t *testing.T) {
 		t.Fatalf("%v (install it: apt-get install fish): %s", err, out)
 	}
 	for _, want := range []string{fmt.Sprintf("%d\t$(touch ran) `touch ran`; touch ran, ", c.hostile.ID), "1\tdeveloper-con-1, idle\n", "reviewer-ada-1\t", "developer-con-1\tagent 1, idle\n"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("no %q in %s", want, out)
-		}
+		holds(t, "what is offered", string(out), want)
 	}
 	wantNoFile(t, filepath.Join(c.r.work, "ran"))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestKilledDaemonEndsItsForkAndTheNextAsksAgain: The fork ends with the daemon that runs it. The next daemon asks
@@ -115,7 +114,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	if h.Mode == daemon.ModeGenerate {
 		want = strings.Replace(want, "instructing awaiting_document", "generating", 1)
 	}
-	wardentest.Equal(r.t, "went through", strings.Join(path, " "), want)
+	equal(r.t, "went through", strings.Join(path, " "), want)
 	panes := value(r.tmux.List(ctx))(r.t)
 	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
 		r.t.Errorf("panes %+v: want the successor's alone", panes)

@@ -161,9 +161,7 @@ func TestTryVersions(t *testing.T) {
 	if got := tried.Words(); got != "1.0.37 – 1.0.98" || trials > 18 || len(tried.Passed)+len(tried.Failed) != trials {
 		t.Errorf("%d trials: %s of %+v", trials, got, tried)
 	}
-	if got := tryVersions([]string{"1.0.0"}, 5, func(string) bool { return true }); got.Words() != "1.0.0" {
-		t.Errorf("one version: %+v", got)
-	}
+	equal(t, "one version", tryVersions([]string{"1.0.0"}, 5, func(string) bool { return true }).Words(), "1.0.0")
 }
 
 // errNotReleased says that npm cannot give a version.

@@ -190,9 +190,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
 	release := r.holdTurn(a.ID, "long work")
 	got := m.mustCall("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
-	if !strings.Contains(got["next"].(string), "Finish your turn") {
-		t.Errorf("request: %v", got)
-	}
+	holds(t, "the request", got["next"].(string), "Finish your turn")
 	m.wantFailure("request_handoff", nil, "Handoff already in progress")
 	id := int64(got["handoff_id"].(float64))
 	r.awaitNote(id, noteBusyPart)

@@ -274,9 +274,7 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 	if h.Status != daemon.StatusFailed || h.Error == nil || h.Error.Phase != phase || string(h.Error.Code) != code {
 		r.t.Fatalf("handoff %d: %s %+v, want %s in %s\n%s", id, h.Status, h.Error, code, phase, r.report())
 	}
-	if want := fmt.Sprintf("understudy handoff retry %d", id); !strings.Contains(h.Error.Message, want) {
-		r.t.Errorf("failure %q does not name `%s`", h.Error.Message, want)
-	}
+	holds(r.t, "the failure", h.Error.Message, fmt.Sprintf("understudy handoff retry %d", id))
 	if n := len(h.Error.Message); strings.Count(h.Error.Message, "\n") > 0 || n == 0 || h.Error.Message[n-1] != '.' {
 		r.t.Errorf("failure %q is not one sentence", h.Error.Message)
 	}
@@ -316,7 +314,5 @@ func (r *rig) wantOneLive(agentID int64, h daemon.Handoff) {
 			live = append(live, a.ID)
 		}
 	}
-	if len(live) != 1 || live[0] != *h.SuccessorID {
-		r.t.Errorf("agents %v live after agent %d, want only %d", live, agentID, *h.SuccessorID)
-	}
+	equal(r.t, fmt.Sprintf("live after agent %d", agentID), live, []int64{*h.SuccessorID})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/pipelines"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // writeTemplate writes a pipeline template with one step for each string. Further keys of a step follow its agent:
@@ -100,7 +99,7 @@ func stepStatuses(p daemon.Pipeline) string {
 // wantSteps fails unless the pipeline's steps have these statuses.
 func wantSteps(r *rig, p daemon.Pipeline, want string) {
 	r.t.Helper()
-	wardentest.Equal(r.t, fmt.Sprintf("steps of pipeline %d", p.ID), stepStatuses(p), want)
+	equal(r.t, fmt.Sprintf("steps of pipeline %d", p.ID), stepStatuses(p), want)
 }
 
 func said(s *string) string {

@@ -392,9 +392,7 @@ func called(r claudetest.Request, call claudetest.Reply) bool {
 func (r *runtimeRig) wantUntouched(before map[string]string) {
 	r.t.Helper()
 	for path, was := range before {
-		if now := fileText(path); now != was {
-			r.t.Errorf("%s of the person's was changed from\n%s\nto\n%s", path, was, now)
-		}
+		equal(r.t, path, fileText(path), was)
 	}
 }
 
