@@ -74,8 +74,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 // open makes a data directory in a folder of its own.
 func open(t *testing.T) Dir {
 	t.Helper()
-	d := value(Open(filepath.Join(t.TempDir(), "data")))(t)
-	return d
+	return value(Open(filepath.Join(t.TempDir(), "data")))(t)
 }
 
 func TestOpenMakesLayout(t *testing.T) {

@@ -175,14 +175,12 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 
 func TestReadDocumentRefusesSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "us") // the name of a socket must be short
-	must(t, err)
+	dir := value(os.MkdirTemp("", "us"))(t) // the name of a socket must be short
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "x.md")
-	l, err := net.Listen("unix", path)
-	must(t, err)
+	l := value(net.Listen("unix", path))(t)
 	defer l.Close()
-	_, err = ReadDocument(dir, path, limit)
+	_, err := ReadDocument(dir, path, limit)
 	wantCode(t, "socket", err, DocumentNotRegular, path)
 }
 

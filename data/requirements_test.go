@@ -14,8 +14,7 @@ import (
 // shippedOnes returns the requirements that we ship.
 func shippedOnes(t *testing.T) Requirements {
 	t.Helper()
-	r := value(ParseRequirements(shippedRequirements))(t)
-	return r
+	return value(ParseRequirements(shippedRequirements))(t)
 }
 
 func TestShippedRequirements(t *testing.T) {
@@ -158,9 +157,7 @@ func TestFileMeets(t *testing.T) {
 		t.Error("met by nothing")
 	}
 	s := search{left: 3}
-	if s.root, err = os.OpenRoot(dir); err != nil {
-		t.Fatal(err)
-	}
+	s.root = value(os.OpenRoot(dir))(t)
 	defer s.root.Close()
 	if s.finds(".", []string{"*", "*", "*", "none"}); s.left != 0 {
 		t.Errorf("%d entries left", s.left)

@@ -25,8 +25,7 @@ func without(list []string, gone ...string) []string {
 
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
-	added := value(d.Seed())(t)
-	return added
+	return value(d.Seed())(t)
 }
 
 func TestSeed(t *testing.T) {

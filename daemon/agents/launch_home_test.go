@@ -31,10 +31,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	d := testSupervisor(engine.Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
 	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
 	for range 2 { // the second time after a daemon that was killed
-		var err error
-		if spec.User, err = d.UserHome(rt.OwnHome, nil); err != nil {
-			t.Fatal(err)
-		}
+		spec.User = value(d.UserHome(rt.OwnHome, nil))(t)
 		l := value(rt.Launch(spec))(t)
 		must(t, WriteLinks(l.Links))
 		must(t, sight.WriteFiles(l.Files))

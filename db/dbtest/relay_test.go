@@ -18,9 +18,7 @@ import (
 func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(conn.Exec(t.Context(), sql))(t)
 	}
 }
 
@@ -148,9 +146,7 @@ func TestRelayReportsTheServersEnd(t *testing.T) {
 	first := connect(t, relay.ConnString())
 	end := func(pid uint32) {
 		t.Helper()
-		if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 30000)", pid); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 30000)", pid))(t)
 	}
 	end(first.PgConn().PID())
 	wire := first.PgConn().Conn()

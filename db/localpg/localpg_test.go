@@ -81,8 +81,7 @@ func TestAdoptsAServerThatIsStopping(t *testing.T) {
 
 func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	t.Parallel()
-	c, err := Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}) // with sync, so that committed rows survive
-	must(t, err)
+	c := value(Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}))(t) // with sync, so that committed rows survive
 	defer stop(t, c)
 	run(t, c, "CREATE TABLE load (n serial, filler text)")
 	committed := make(chan int, 1)
@@ -186,8 +185,7 @@ func TestRefusesAnotherMajorVersion(t *testing.T) {
 		must(t, os.WriteFile(path, []byte("9\n"), 0o600))
 	}
 	before := list(t, filepath.Join(dir, "data"))
-	bin, err := FindBinaries()
-	must(t, err)
+	bin := value(FindBinaries())(t)
 	failed(Start(t.Context(), Config{Dir: dir}))(t, "another version", ErrVersion, "PostgreSQL 9 ", bin.Version)
 	equal(t, "the cluster was touched", before, list(t, filepath.Join(dir, "data")))
 }

@@ -107,8 +107,7 @@ func (s *stage) told() []string {
 // sessionID is the id of the only session.
 func (s *stage) sessionID(t *testing.T) string {
 	t.Helper()
-	id := value(s.server().theSession(t.Context()))(t)
-	return id
+	return value(s.server().theSession(t.Context()))(t)
 }
 
 // TestFollowMakesOneSession: a daemon that is killed after it made the session finds it again by its title.

@@ -262,8 +262,7 @@ func TestSettingsOfTargets(t *testing.T) {
 	}
 	write("hook", "https://hooks.slack.com/services/hush\n", 0o600)
 	write("config.yaml", target("type: webhook, url_file: hook"), 0o600)
-	s, err := LoadSettings(path, true, cmdtest.NoEnv)
-	must(t, err)
+	s := wardentest.Value(LoadSettings(path, true, cmdtest.NoEnv))(t)
 	if routes, err := s.Notify.routes(root, nil); err != nil || len(routes) != 1 || routes[0].Name != "phone" || routes[0].Kind != "webhook" {
 		t.Errorf("%+v, %v", routes, err)
 	}

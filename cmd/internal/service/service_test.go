@@ -45,8 +45,7 @@ func TestServiceFiles(t *testing.T) {
 		{"darwin", "root.plist", "/Library/LaunchDaemons/io.github.understudyd.understudy.plist", 0},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
-			s, err := newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, asked: []string{"KEY=sesame"}, getenv: home})
-			must(t, err)
+			s := wardentest.Value(newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, asked: []string{"KEY=sesame"}, getenv: home}))(t)
 			if strings.Contains(s.content, "sesame") || s.secrets != "KEY=sesame\n" {
 				t.Errorf("init shows what --env names: %q", s.secrets)
 			}

@@ -25,8 +25,7 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	shell, err := theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}})
-	must(t, err)
+	shell := value(theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}}))(t)
 	// This is the default of windows that tmux makes by itself.
 	askTmux(r, shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size")
 	askTmux(r, shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")

@@ -54,8 +54,7 @@ func sendsASquatterNoProof(t *testing.T, p *tab) {
 	r.halt()
 	p.awaitText("#light[data-state=away]", "the daemon does not answer")
 	squat := &squatter{}
-	l, err := net.Listen("tcp", r.cfg.Settings.Listen)
-	must(t, err)
+	l := value(net.Listen("tcp", r.cfg.Settings.Listen))(t)
 	server := &http.Server{Handler: squat}
 	served := make(chan struct{})
 	go func() {
@@ -137,8 +136,6 @@ func canBeSignedOut(t *testing.T, p *tab) {
 	}
 
 	p.signIn()
-	if _, err := p.r.client.RevokeLogins(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	value(p.r.client.RevokeLogins(t.Context()))(t)
 	p.awaitText("#light[data-state=signed-out]", "understudy dashboard")
 }

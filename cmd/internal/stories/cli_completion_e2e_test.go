@@ -41,9 +41,7 @@ func (s *typist) awaitShownOnTerminal(pattern string) {
 
 func (s *typist) typeKeys(keys string) {
 	s.r.t.Helper()
-	if _, err := s.keyboard.WriteString(keys); err != nil {
-		s.r.t.Fatal(err)
-	}
+	value(s.keyboard.WriteString(keys))(s.r.t)
 }
 
 // shellEnv is an environment with understudy in PATH, for the rig's data directory.

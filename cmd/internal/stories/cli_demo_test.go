@@ -124,11 +124,7 @@ func serversOf(t *testing.T, dir string) []tmux.Process {
 func findProcess(t *testing.T, number string) tmux.Process {
 	t.Helper()
 	pid := value(strconv.Atoi(number))(t)
-	p, err := tmux.FindProcess(pid)
-	if err != nil {
-		t.Fatalf("process %d: %v", pid, err)
-	}
-	return p
+	return value(tmux.FindProcess(pid))(t)
 }
 
 // wantNothingLeft fails unless the folder and the processes of a demo are gone.

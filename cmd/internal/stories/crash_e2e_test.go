@@ -84,8 +84,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })
-	agents, err := r.client.Agents(ctx, api.ListOptions{})
-	must(r.t, err)
+	agents := value(r.client.Agents(ctx, api.ListOptions{}))(r.t)
 	if len(agents) != 2 || agents[0].ID != *h.SuccessorID || agents[0].EndedAt != nil || agents[1].EndedAt == nil {
 		r.t.Errorf("agents %+v: want the ended one and its one successor", agents)
 	}

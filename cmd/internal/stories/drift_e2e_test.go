@@ -191,8 +191,7 @@ func outcomeOf(t *testing.T, rt *runtimes.Runtime, version string) runtimes.Verd
 // tellOf runs stories with one version of a CLI in a process of its own.
 func tellOf(t *testing.T, rt *runtimes.Runtime, version, tell string, want int) error {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := value(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run", tell, "-test.timeout", "10m", "-test.v")
 	// Not below this process's own temporary directory, whose paths are longer: the story of the handoff fails there with four
 	// of the CLIs, and that of the resumption with Gemini CLI. A text of more than 800 characters becomes a file, which the

@@ -108,8 +108,7 @@ func openMCPFor(r *rig, t *testing.T, agentID int64) *mcpSession {
 	open := func(name string) *os.File {
 		path := filepath.Join(dir, name)
 		must(t, syscall.Mkfifo(path, 0o600))
-		f, err := os.OpenFile(path, os.O_RDWR, 0) // does not wait for the other end
-		must(t, err)
+		f := value(os.OpenFile(path, os.O_RDWR, 0))(t) // does not wait for the other end
 		return f
 	}
 	in, out := open("in"), open("out")

@@ -80,9 +80,7 @@ func keepsAnInstructionFromAnInterruption(r *runtimeRig, a daemon.Agent) int64 {
 	r.personPresses(a.ID, tmux.Escape)
 	r.awaitState(a.ID, daemon.Idle)
 	r.api.Release()
-	if _, err := r.client.CancelHandoff(r.t.Context(), a.ID, 0); err != nil {
-		r.t.Fatal(err)
-	}
+	value(r.client.CancelHandoff(r.t.Context(), a.ID, 0))(r.t)
 	r.talk(a.ID, "never mind the document")
 	r.wantOnce("never mind the document")
 	return a.ID

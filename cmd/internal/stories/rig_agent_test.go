@@ -94,10 +94,7 @@ func stopStages(r *rig, agentID int64) []string {
 // cancelHandoff cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
 func cancelHandoff(r *rig, agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
-	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
-	if err != nil {
-		r.t.Fatalf("cancel: %v", err)
-	}
+	h := value(r.client.CancelHandoff(r.t.Context(), agentID, 0))(r.t)
 	if h.Status != daemon.StatusCancelled || h.Error == nil || h.Error.Message != "Handoff cancelled" || h.Error.Phase != in || h.CompletedAt == nil {
 		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
 	}

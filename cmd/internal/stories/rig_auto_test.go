@@ -156,8 +156,7 @@ func backdateRegistration(r *rig, agentID int64) {
 func handoffsOf(r *rig, agentID int64) []daemon.Handoff {
 	r.t.Helper()
 	store := r.database()
-	list := value(store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100}))(r.t)
-	return list
+	return value(store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100}))(r.t)
 }
 
 // wantHandoffs fails unless the agent has had n handoffs. It first gives an idle agent a turn: the daemon types that
@@ -220,9 +219,7 @@ func (r *rig) appendLine(path string, line map[string]any) {
 	b := value(json.Marshal(line))(r.t)
 	f := value(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(r.t)
 	defer f.Close()
-	if _, err := f.Write(append(b, '\n')); err != nil {
-		r.t.Fatal(err)
-	}
+	value(f.Write(append(b, '\n')))(r.t)
 }
 
 // newForeignHook makes a hook of an agent that a person started.

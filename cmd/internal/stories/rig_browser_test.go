@@ -99,8 +99,7 @@ func newBrowser(r *rig) *tab {
 // signIn opens a link to the dashboard, and presses the button of its page.
 func (p *tab) signIn() {
 	p.r.t.Helper()
-	link, err := p.r.client.DashboardLink(p.r.t.Context())
-	must(p.r.t, err)
+	link := value(p.r.client.DashboardLink(p.r.t.Context()))(p.r.t)
 	p.do(chromedp.Navigate(link.URL))
 	p.takePicture("sign-in")
 	p.click("#sign-in")

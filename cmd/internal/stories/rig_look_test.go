@@ -60,22 +60,19 @@ func (r *rig) awaitShown(agentID int64, text string) {
 
 func (r *rig) getAgent(id int64) daemon.Agent {
 	r.t.Helper()
-	a := value(r.client.Agent(r.t.Context(), id))(r.t)
-	return a
+	return value(r.client.Agent(r.t.Context(), id))(r.t)
 }
 
 // latestHandoff is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id
 // as well.
 func (r *rig) latestHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()
-	h := value(r.client.LatestHandoff(r.t.Context(), agentID))(r.t)
-	return h
+	return value(r.client.LatestHandoff(r.t.Context(), agentID))(r.t)
 }
 
 func (r *rig) getHandoff(id int64) daemon.Handoff {
 	r.t.Helper()
-	h := value(r.client.Handoff(r.t.Context(), id))(r.t)
-	return h
+	return value(r.client.Handoff(r.t.Context(), id))(r.t)
 }
 
 func (r *rig) awaitState(id int64, state daemon.AgentState) daemon.Agent {
@@ -97,11 +94,7 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 // sendMessage sends the agent a message through the API.
 func (r *rig) sendMessage(agentID int64, text string) daemon.Delivery {
 	r.t.Helper()
-	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, false)
-	if err != nil {
-		r.t.Fatalf("message: %v", err)
-	}
-	return dl
+	return value(r.client.SendMessage(r.t.Context(), agentID, text, false))(r.t)
 }
 
 // holdTurn begins a turn that goes on until release is called.
@@ -291,9 +284,7 @@ func (r *rig) retryHandoff(id int64) {
 // retryHandoffIn retries a failed handoff in a mode; "": in the mode that it has.
 func (r *rig) retryHandoffIn(id int64, mode daemon.Mode) {
 	r.t.Helper()
-	if _, err := r.client.RetryHandoff(r.t.Context(), id, mode); err != nil {
-		r.t.Fatalf("retry: %v", err)
-	}
+	value(r.client.RetryHandoff(r.t.Context(), id, mode))(r.t)
 }
 
 // wantError fails unless err has this kind and exactly this sentence.

@@ -79,9 +79,7 @@ func (s *seat) awaitPrinted(pattern string, times int) {
 
 func (s *seat) typeKeys(keys string) {
 	s.r.t.Helper()
-	if _, err := s.keyboard.WriteString(keys); err != nil {
-		s.r.t.Fatal(err)
-	}
+	value(s.keyboard.WriteString(keys))(s.r.t)
 }
 
 // wantExit waits until the command ends, and checks its exit code.

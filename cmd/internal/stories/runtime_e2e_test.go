@@ -437,9 +437,7 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
 	}
 	awaitDecided(r.rig, a.ID)
-	if _, err := r.client.DecideLimit(r.t.Context(), a.ID, limits.LimitDecision{Do: daemon.LimitHandOver, Runtime: r.secondAccount()}); err != nil {
-		r.t.Fatal(err)
-	}
+	value(r.client.DecideLimit(r.t.Context(), a.ID, limits.LimitDecision{Do: daemon.LimitHandOver, Runtime: r.secondAccount()}))(r.t)
 	h := awaitLimitHandoff(r.rig, a.ID)
 	if h.WrittenBy != daemon.WrittenByFallback || h.Degraded || h.Structured == nil {
 		r.t.Errorf("handoff %+v, want a document of the second account", h)

@@ -128,9 +128,7 @@ func newRoundRig(t *testing.T) *roundRig {
 	r.cfg.Environ = lastOfEach(environ)
 	r.cfg.Settings.Runtimes = commands
 	r.cfg.Settings.Handoff.AckTimeout = 90 * time.Second // OpenCode's server was silent for 35 s on a busy machine, just after its start
-	if _, err := r.dir.Seed(); err != nil {
-		t.Fatal(err)
-	}
+	value(r.dir.Seed())(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			events, err := r.events(context.Background()) // the test's context has ended

@@ -162,8 +162,7 @@ func TestParseEntryRefuses(t *testing.T) {
 // TestTranscript goes through a made-up session with one line of each kind that a real one had.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../testdata/transcript.jsonl")
-	must(t, err)
+	b := value(os.ReadFile("../testdata/transcript.jsonl"))(t)
 	var got strings.Builder
 	for line := range strings.Lines(string(b)) {
 		e, err := Runtime.ParseEntry([]byte(line))

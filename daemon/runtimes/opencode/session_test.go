@@ -211,8 +211,7 @@ func TestGivenWork(t *testing.T) {
 // TestMirror: the file with the conversation reads as a transcript. The messages were recorded of the real server.
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("../testdata", "opencode", "messages.json"))
-	must(t, err)
+	b := value(os.ReadFile(filepath.Join("../testdata", "opencode", "messages.json")))(t)
 	s := Sight{Session: "ses_1"}
 	must(t, json.Unmarshal(b, &s.Messages))
 	edit := Part{Type: "tool", Tool: "edit", CallID: "call_1"}
