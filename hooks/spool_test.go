@@ -45,15 +45,11 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	equal(t, "file", files[0], "01700000000000000001-key-1."+envelope(1).agent()+".json")
 	equal(t, "mode", value(os.Stat(filepath.Join(s.dir, files[0])))(t).Mode(), os.FileMode(0o600))
 	next := 1
-	n, err := s.Drain(t.Context(), func(_ context.Context, got Envelope) error {
-		want := envelope(next)
-		equal(t, "keys", fmt.Sprint(got), fmt.Sprint(want))
+	equal(t, "drained", value(s.Drain(t.Context(), func(_ context.Context, got Envelope) error {
+		equal(t, "keys", fmt.Sprint(got), fmt.Sprint(envelope(next)))
 		next++
 		return nil
-	})
-	if n != 3 || err != nil {
-		t.Errorf("Drain = %d, %v", n, err)
-	}
+	}))(t), 3)
 	wantEmpty(t, s, true)
 }
 

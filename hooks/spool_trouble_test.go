@@ -187,9 +187,8 @@ func TestDrainBeforeWaitsForNoOtherAgent(t *testing.T) {
 	}()
 	<-begun
 	var got []string
-	if _, err := s.DrainBefore(t.Context(), quick, keyed(&got)); err != nil || !slices.Equal(got, []string{quick.Key}) {
-		t.Errorf("drained %v, %v", got, err)
-	}
+	value(s.DrainBefore(t.Context(), quick, keyed(&got)))(t)
+	equal(t, "drained", got, []string{quick.Key})
 	close(end)
 	must(t, <-drained)
 }

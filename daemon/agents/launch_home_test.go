@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,9 +39,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 		}
 	}
 	own := filepath.Join(spec.Dir, "gemini", ".gemini")
-	if got, err := os.ReadFile(filepath.Join(own, "settings.json")); err != nil || !strings.Contains(string(got), `"vimMode":true`) {
-		t.Errorf("settings %s, %v", got, err)
-	}
+	holds(t, "settings", string(value(os.ReadFile(filepath.Join(own, "settings.json")))(t)), `"vimMode":true`)
 	for _, name := range []string{"oauth_creds.json", "tmp/chat.jsonl", "commands/c.toml"} { // as the CLI writes them
 		if err := os.WriteFile(filepath.Join(own, name), []byte("x"), 0o600); err != nil {
 			t.Error(err)

@@ -26,10 +26,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	}
 	equal(t, "upper case of é is …: not a UTF-8 locale", ask[string](t, c, "SELECT upper('é')"), "É")
 	for _, private := range []string{"data", "sock"} {
-		info, err := os.Stat(filepath.Join(dir, private))
-		if err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("mode of %s: %v, %v", private, info.Mode(), err)
-		}
+		equal(t, "mode of "+private, value(os.Stat(filepath.Join(dir, private)))(t).Mode().Perm(), os.FileMode(0o700))
 	}
 	run(t, c, "CREATE TABLE canary AS SELECT 1 AS x")
 	pid := c.PID()
@@ -241,9 +238,7 @@ func TestPicksTheVersion(t *testing.T) {
 	t.Parallel()
 	found := []Binaries{{"/a", "15.9", 15}, {"/b", "17.2", 17}, {"/c", "15.18", 15}, {"/d", "18beta1", 18}}
 	for major, want := range map[int]string{0: "/d", 15: "/c", 17: "/b"} {
-		if got, err := newest(found, major); err != nil || got.Dir != want {
-			t.Errorf("major %d: %v, %v", major, got, err)
-		}
+		equal(t, fmt.Sprintf("major %d", major), value(newest(found, major))(t).Dir, want)
 	}
 	for _, c := range []struct {
 		found []Binaries

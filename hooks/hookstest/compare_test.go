@@ -26,10 +26,7 @@ func TestRecording(t *testing.T) {
 			}
 		}
 	}
-	text, err := r.Text()
-	if err != nil || string(text) != string(recorded) {
-		t.Errorf("the file is not as it would be written: %v", err)
-	}
+	wardentest.Equal(t, "the file", string(wardentest.Value(r.Text())(t)), string(recorded))
 }
 
 func payload(event, prompt, more string) []byte {

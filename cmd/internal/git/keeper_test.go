@@ -47,9 +47,7 @@ func TestPlan(t *testing.T) {
 	if p, err = r.plan(worktree.Spec{Branch: "old", Path: path}); err != nil || p.NewBranch || p.Base != "main" || p.BaseCommit != head {
 		t.Errorf("an old branch: %+v, %v", p, err)
 	}
-	if p, err = r.plan(worktree.Spec{Branch: "new", From: "old", Path: path}); err != nil || p.Base != "old" {
-		t.Errorf("from a branch: %+v, %v", p, err)
-	}
+	equal(t, "from a branch: the base", value(r.plan(worktree.Spec{Branch: "new", From: "old", Path: path}))(t).Base, "old")
 	if p, err = r.plan(worktree.Spec{Branch: "new", From: head[:12], Path: path}); err != nil || p.Base != "" || p.BaseCommit != head {
 		t.Errorf("from a commit: %+v, %v", p, err)
 	}

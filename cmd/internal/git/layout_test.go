@@ -137,9 +137,7 @@ func TestTreesOfSubmodules(t *testing.T) {
 	os.Remove(deep.Dir + "/more")
 	tree.Write("late", "1\n")
 	removal := worktree.Removal{Place: place, Dir: deep.Dir, Branch: "new", Ref: "refs/understudy/removed/7"}
-	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || !strings.Contains(out.Kept, "1 file not committed (late)") {
-		t.Errorf("removed unasked: %+v, %v", out, err)
-	}
+	holds(t, "removed unasked", value(newKeeper().Remove(t.Context(), removal))(t).Kept, "1 file not committed (late)")
 	removal.Force = true
 	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept != "" || !out.Ref || !absent(path) {
 		t.Errorf("removed: %+v, %v", out, err)
@@ -241,9 +239,8 @@ func TestNoHookRuns(t *testing.T) {
 	place := worktree.Place{Path: path, Base: "main"}
 	equal(t, "merge", value(k.Merge(t.Context(), worktree.Merging{Place: place, Dir: r.Dir, Into: "main"}))(t).Refused, "")
 	said := ""
-	if _, err := Push(t.Context(), Pushing{Path: path, Environ: env, Stderr: io.Discard}, func(p Pushed) { said = p.Note }); err != nil || !strings.Contains(said, "core.hooksPath") {
-		t.Errorf("push: %v; it says %q", err, said)
-	}
+	value(Push(t.Context(), Pushing{Path: path, Environ: env, Stderr: io.Discard}, func(p Pushed) { said = p.Note }))(t)
+	holds(t, "the push", said, "core.hooksPath")
 	equal(t, "remove", value(k.Remove(t.Context(), worktree.Removal{Place: place, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/7"}))(t).Kept, "")
 	if got := readDir(t, ran); len(got) > 0 {
 		t.Errorf("these hooks ran: %q", got)

@@ -256,9 +256,7 @@ func TestServiceInstall(t *testing.T) {
 	m.describe("/opt/bin")
 	m.says(installing, "daemon-reload; enable understudy.service; restart understudy.service")
 	m.wants(installing, silent, "daemon-reload; enable understudy.service; restart understudy.service", "written    ")
-	if b, err := os.ReadFile(m.service.path); err != nil || !strings.Contains(string(b), "PATH=/opt/bin") {
-		t.Errorf("the file holds %s (%v)", b, err)
-	}
+	wardentest.Holds(t, "the file", string(wardentest.Value(os.ReadFile(m.service.path))(t)), "PATH=/opt/bin")
 
 	m.says(uninstalling, "disable --now understudy.service; daemon-reload")
 	beside := filepath.Join(filepath.Dir(m.service.path), "mine.service")
@@ -292,9 +290,7 @@ func TestServiceOfAnotherDirectory(t *testing.T) {
 	for _, m.dry = range []bool{true, false} {
 		m.wants(installing, "serves "+first+" and not "+m.root+": run `understudy service uninstall --data "+first+"` first", "")
 	}
-	if b, err := os.ReadFile(m.service.path); err != nil || !strings.Contains(string(b), first) {
-		t.Errorf("the file holds %s (%v)", b, err)
-	}
+	wardentest.Holds(t, "the file", string(wardentest.Value(os.ReadFile(m.service.path))(t)), first)
 	m.wants(uninstalling, "", "disable understudy.service; daemon-reload", "`tmux -S "+first+"/run/tmux.sock")
 	m.wants(installing, "does not answer", "daemon-reload; enable --now understudy.service")
 }

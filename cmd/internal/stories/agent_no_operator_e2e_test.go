@@ -29,8 +29,6 @@ func TestAnAgentsCommandsAreNotTheOperators(t *testing.T) {
 		})
 		holds(t, how+": it was told", r.readFile(out), tt.told)
 	}
-	if list, err := r.client.Messages(t.Context(), other.ID, allRows); err != nil || len(list) > 0 {
-		t.Errorf("the other agent is sent %+v (%v)", list, err)
-	}
+	equal(t, "sent to the other agent", len(value(r.client.Messages(t.Context(), other.ID, allRows))(t)), 0)
 	r.sendMessage(other.ID, "the operator's")
 }

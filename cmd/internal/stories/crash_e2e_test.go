@@ -98,9 +98,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 			r.t.Errorf("agent %d was told %d times, want %d\n%s", a.ID, n, want, b)
 		}
 	}
-	if files, err := os.ReadDir(filepath.Dir(h.FilePath)); err != nil || len(files) != 2 {
-		r.t.Errorf("files %v, %v: want the document and its context", files, err)
-	}
+	equal(r.t, "the document and its context: files", len(value(os.ReadDir(filepath.Dir(h.FilePath)))(r.t)), 2)
 	moves := value(r.client.Transitions(ctx, h.ID))(r.t)
 	var path []string
 	for i, m := range moves {

@@ -43,10 +43,7 @@ func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 		}
 		a = r.awaitAgent(*h.SuccessorID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Pane != nil })
 	}
-	handoffs, err := r.client.Handoffs(t.Context(), api.ListOptions{})
-	if err != nil || len(handoffs) != len(points) {
-		t.Errorf("%d handoffs, %v; want %d", len(handoffs), err, len(points))
-	}
+	equal(t, "handoffs", len(value(r.client.Handoffs(t.Context(), api.ListOptions{}))(t)), len(points))
 }
 
 // killPostgres kills the postmaster of the private cluster.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,9 +175,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	if !slices.Equal(names, mcpTools) {
-		t.Errorf("tools %q, want %q and no others", names, mcpTools)
-	}
+	equal(t, "tools", names, mcpTools)
 	if got := m.mustCall("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
 		t.Errorf("whoami: %v", got)
 	}

@@ -65,9 +65,7 @@ func wantNoPanes(r *rig) {
 // wantOnlyPrompt fails unless the agent was told only this text, and only its exit command was typed.
 func wantOnlyPrompt(r *rig, agentID int64, want string) {
 	r.t.Helper()
-	if got := r.told(agentID); len(got) != 1 || got[0] != want {
-		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
-	}
+	equal(r.t, fmt.Sprintf("agent %d was told", agentID), r.told(agentID), []string{want})
 	r.awaitState(agentID, daemon.Ended)
 	r.wantKinds(agentID, daemon.KindExit)
 }

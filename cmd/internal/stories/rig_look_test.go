@@ -138,9 +138,7 @@ func (r *rig) wantKinds(agentID int64, want ...daemon.DeliveryKind) {
 	for _, dl := range r.deliveries(agentID) {
 		got = append(got, dl.Kind)
 	}
-	if !slices.Equal(got, want) {
-		r.t.Errorf("agent %d: deliveries %v, want %v", agentID, got, want)
-	}
+	equal(r.t, fmt.Sprintf("agent %d: deliveries", agentID), got, want)
 }
 
 // entry is one line of a transcript.

@@ -521,11 +521,8 @@ func keepsTodos(r *runtimeRig, a daemon.Agent) int64 {
 	}
 	r.api.SetScript(claudetest.Ask("plan the bricks", r.plan, complies))
 	r.talk(a.ID, "plan the bricks")
-	got, err := transcript.Read(r.t.Context(), r.rt, *r.getAgent(a.ID).TranscriptPath, transcript.Want{Messages: 9, Todos: true})
-	want := []data.Todo{{Text: "Lay them", Status: "in_progress"}, {Text: "Sweep", Status: "pending"}}
-	if err != nil || !slices.Equal(got.Todos, want) {
-		r.t.Errorf("todos %+v, %v, want %+v", got.Todos, err, want)
-	}
+	got := value(transcript.Read(r.t.Context(), r.rt, *r.getAgent(a.ID).TranscriptPath, transcript.Want{Messages: 9, Todos: true}))(r.t)
+	equal(r.t, "todos", got.Todos, []data.Todo{{Text: "Lay them", Status: "in_progress"}, {Text: "Sweep", Status: "pending"}})
 	return a.ID
 }
 
