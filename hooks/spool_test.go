@@ -89,15 +89,12 @@ func TestSpoolDrainsWhatComesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(t.TempDir())
 	put(t, s, envelope(1))
-	n, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+	equal(t, "drained", value(s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
 		if e.Key == "key-1" {
 			return s.Put(envelope(2))
 		}
 		return nil
-	})
-	if n != 2 || err != nil {
-		t.Errorf("Drain = %d, %v", n, err)
-	}
+	}))(t), 2)
 }
 
 func TestSpoolStopsWithItsContext(t *testing.T) {
@@ -177,10 +174,8 @@ func TestSpoolSetsBadFilesAside(t *testing.T) {
 		}
 		return nil
 	}
-	n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil })
-	if n != 1 || err != nil || told != len(bad)+1 {
-		t.Errorf("Drain = %d, %v; told of %d bad files", n, err, told)
-	}
+	equal(t, "drained", keys(t, s), []string{"key-1"})
+	equal(t, "told of bad files", told, len(bad)+1)
 	equal(t, "files in bad/", len(value(os.ReadDir(filepath.Join(s.dir, "bad")))(t)), told)
 	wantEmpty(t, s, true)
 }
@@ -231,7 +226,7 @@ func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
 	}
 	hourAgo := time.Now().Add(-time.Hour)
 	must(t, os.Chtimes(old, hourAgo, hourAgo))
-	equal(t, "Drain", value(s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }))(t), 1)
+	equal(t, "drained", keys(t, s), []string{"key-1"})
 	failed(os.Stat(old))(t, "old temporary file", os.ErrNotExist)
 	value(os.Stat(young))(t)
 }
