@@ -90,9 +90,7 @@ func TestListenUnixMasksNothing(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("socket: %v, %v", info, err)
-			}
+			equal(t, "mode of the socket", value(os.Stat(path))(t).Mode().Perm(), 0o600)
 			_ = l.Close()
 		}
 	})

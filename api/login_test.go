@@ -75,9 +75,7 @@ func TestALinkSignsInOneBrowser(t *testing.T) {
 	}
 	post := `{"key": "` + key + `"}`
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example", "Host": "evil.example"} {
-		if got := h.browser().with(name, value).do("POST", "/login", post); got.status != 403 {
-			t.Errorf("a page of another site: %d %s", got.status, got.body)
-		}
+		equal(t, "a page of another site gets", h.browser().with(name, value).do("POST", "/login", post).status, 403)
 	}
 	if got, cookie, _ := h.press(key); got.status != 201 || cookie == "" {
 		t.Errorf("first: %d %s", got.status, got.body)
@@ -397,9 +395,7 @@ func TestNoDashboardWithoutAddress(t *testing.T) {
 func TestPagesKeepTheirPolicy(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	if link := value(h.client.DashboardLink(t.Context(), LinkFor{}))(t); !strings.Contains(link.URL, "/login?key=") {
-		t.Errorf("link %q", link.URL)
-	}
+	holds(t, "the link", value(h.client.DashboardLink(t.Context(), LinkFor{}))(t).URL, "/login?key=")
 	run := h.pipeline(nil)
 	for _, path := range []string{"/ui/log?q=x&kind=agent&agent=&since=24", fmt.Sprintf("/ui/pipelines/%d", run.ID)} {
 		h.mainDoor().ok("GET", path, "")

@@ -56,9 +56,7 @@ func TestPermissions(t *testing.T) {
 	if got.State != daemon.PermissionAnswered || got.Verdict != daemon.AllowAgent || got.From == "" {
 		t.Errorf("%+v", got)
 	}
-	if rules := value(h.client.Agent(ctx, a.ID))(t).AllowRules; len(rules) != 1 || rules[0] != "Bash(ls)" {
-		t.Errorf("rules %q", rules)
-	}
+	equal(t, "rules", value(h.client.Agent(ctx, a.ID))(t).AllowRules, []string{"Bash(ls)"})
 	h.mainDoor().do("POST", "/api/permissions/1", allow).wants(t, "a second answer", 409, "permission_answered")
 }
 

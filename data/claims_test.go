@@ -103,9 +103,7 @@ func TestClaimsOfFields(t *testing.T) {
 	a, d = "Fixed x.go. Did not write u.go", "Write v.go. Then read w.go, and add a test to x.go"
 	want = []Claim{{"x.go", "what_was_done", "changed"}, {"u.go", "what_was_done", "planned"}, {"v.go", "next_agent_context", "planned"}, {"w.go", "next_agent_context", "planned"}}
 	equal(t, "Claims(Structured{WhatWasDone: &a, NextAgentContext: &d})", Claims(Structured{WhatWasDone: &a, NextAgentContext: &d}), want)
-	if got := Claims(Structured{}); len(got) != 0 {
-		t.Errorf("nothing claims %+v", got)
-	}
+	equal(t, "claims of nothing", len(Claims(Structured{})), 0)
 }
 
 // TestClaimsAreQuick: the search takes time linear in the length of the text. A linear one takes some milliseconds for

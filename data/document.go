@@ -221,12 +221,10 @@ func visible(r rune) bool { return !unicode.IsSpace(r) && !words.Hidden(r) }
 func lookupError(path string, err error) error {
 	var errno syscall.Errno
 	switch {
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, errNotRegular), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
 		return refuse(DocumentNotRegular, err, "handoff document %q is not a regular file, or is a link", path)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return refuse(DocumentMissing, err, "handoff document %q does not exist", path)
-	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
-		return refuse(DocumentNotRegular, err, "handoff document %q is not a regular file, or is a link", path)
 	case errors.As(err, &errno):
 		return refuse(DocumentUnreadable, err, "handoff document %q can't be read: %v", path, errno)
 	default:

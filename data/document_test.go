@@ -85,11 +85,7 @@ func TestReadDocumentRefusesContent(t *testing.T) {
 	}
 	write(t, path, strings.Repeat("x", limit+1))
 	_, err := ReadDocument(dir, path, limit)
-	for _, number := range []int{limit, limit + 1} {
-		if !strings.Contains(err.Error(), strconv.Itoa(number)) {
-			t.Errorf("%v does not say %d", err, number)
-		}
-	}
+	wantErr(t, "a large document", err, strconv.Itoa(limit), strconv.Itoa(limit+1))
 }
 
 // wantCode checks an error of ReadDocument; no code means no error.
@@ -179,14 +175,12 @@ func TestReadDocumentRefusesFiles(t *testing.T) {
 
 func TestReadDocumentRefusesSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "us") // the name of a socket must be short
-	must(t, err)
+	dir := value(os.MkdirTemp("", "us"))(t) // the name of a socket must be short
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "x.md")
-	l, err := net.Listen("unix", path)
-	must(t, err)
+	l := value(net.Listen("unix", path))(t)
 	defer l.Close()
-	_, err = ReadDocument(dir, path, limit)
+	_, err := ReadDocument(dir, path, limit)
 	wantCode(t, "socket", err, DocumentNotRegular, path)
 }
 

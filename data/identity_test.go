@@ -31,10 +31,7 @@ func TestIdentityIsMadeOnce(t *testing.T) {
 				t.Fatalf("%s: several came out: %q", name, got)
 			}
 		}
-		again, err := get(d)
-		if err != nil || again != got[0] {
-			t.Errorf("%s: later %q, %v; want %q", name, again, err, got[0])
-		}
+		equal(t, name+": later", value(get(d))(t), got[0])
 		if other, _ := get(open(t)); other == got[0] {
 			t.Errorf("%s: two data directories share %q", name, other)
 		}
@@ -48,10 +45,7 @@ func TestIdentityForm(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[0-9a-f]{8}$`).MatchString(id) {
 		t.Errorf("host id %q, %v", id, err)
 	}
-	token, err := d.TokenValue()
-	if err != nil || len(token) != 64 {
-		t.Errorf("token %q, %v", token, err)
-	}
+	equal(t, "length of the token", len(value(d.TokenValue())(t)), 64)
 	for _, path := range []string{d.HostIDFile(), d.Token()} {
 		equal(t, path+" has mode", mode(t, path), fs.FileMode(0o600))
 	}
@@ -104,10 +98,7 @@ func TestIdentityRefuses(t *testing.T) {
 			path, get = d.Token(), d.TokenValue
 		}
 		must(t, test.make(path))
-		got, err := get()
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %q, error %v; want one with %q and the path", test.name, got, err, test.want)
-		}
+		failed(get())(t, test.name, test.want, path)
 	}
 }
 

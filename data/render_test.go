@@ -157,9 +157,7 @@ func TestRenderLongMessage(t *testing.T) {
 	t.Parallel()
 	c := Context{Messages: []Message{{Text: strings.Repeat("ö", maxMessage)}, {Text: "x" + strings.Repeat("ö", maxMessage)}, {Text: "y"}}}
 	got := c.Render()
-	if len(got.Cut) != 1 || got.Cut[0] != "Messages cut at 16000 bytes: 2." {
-		t.Errorf("cut %q", got.Cut)
-	}
+	equal(t, "cut", got.Cut, []string{"Messages cut at 16000 bytes: 2."})
 	for _, want := range []string{
 		"> " + strings.Repeat("ö", maxMessage/2) + "\n\n(The message goes on for 16000 bytes.)\n",
 		"> x" + strings.Repeat("ö", maxMessage/2-1) + "\n\n(The message goes on for 16002 bytes.)\n",

@@ -14,8 +14,7 @@ import (
 // shippedOnes returns the requirements that we ship.
 func shippedOnes(t *testing.T) Requirements {
 	t.Helper()
-	r := value(ParseRequirements(shippedRequirements))(t)
-	return r
+	return value(ParseRequirements(shippedRequirements))(t)
 }
 
 func TestShippedRequirements(t *testing.T) {
@@ -106,9 +105,7 @@ func TestParseRequirements(t *testing.T) {
 		"roles: {[a]: []}":                 "line 1: roles: a key must be a word",
 	} {
 		r, err := ParseRequirements([]byte(in))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q gives %v, want %q", in, err, want)
-		}
+		wantErr(t, in, err, want)
 		equal(t, fmt.Sprintf("%q: roles", in), len(r.Roles), 0)
 	}
 }
@@ -160,9 +157,7 @@ func TestFileMeets(t *testing.T) {
 		t.Error("met by nothing")
 	}
 	s := search{left: 3}
-	if s.root, err = os.OpenRoot(dir); err != nil {
-		t.Fatal(err)
-	}
+	s.root = value(os.OpenRoot(dir))(t)
 	defer s.root.Close()
 	if s.finds(".", []string{"*", "*", "*", "none"}); s.left != 0 {
 		t.Errorf("%d entries left", s.left)

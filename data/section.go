@@ -152,30 +152,30 @@ func (c Context) header() section {
 	return s
 }
 
+// listed makes a section that is a list. kind names the items in the note about those without room.
+func listed(title, kind string, items []string) section {
+	notes := func(kept int) []string { return missing(kept, len(items), "", kind) }
+	return section{title: title, list: true, items: items, notes: notes}
+}
+
 func (c Context) warnings() section {
-	s := section{title: "What could not be confirmed", list: true}
+	var items []string
 	for _, warning := range c.Warnings {
 		if text := oneLine(warning); text != "" {
-			s.items = append(s.items, "- "+safe(text)+"\n")
+			items = append(items, "- "+safe(text)+"\n")
 		}
 	}
-	s.notes = func(kept int) []string {
-		return missing(kept, len(s.items), "", "warnings")
-	}
-	return s
+	return listed("What could not be confirmed", "warnings", items)
 }
 
 func (c Context) decisions() section {
-	s := section{title: "Decisions so far", list: true}
+	var items []string
 	for _, d := range c.Decisions {
 		if text := d.item(); text != "" {
-			s.items = append(s.items, text)
+			items = append(items, text)
 		}
 	}
-	s.notes = func(kept int) []string {
-		return missing(kept, len(s.items), "", "decisions")
-	}
-	return s
+	return listed("Decisions so far", "decisions", items)
 }
 
 // item returns a decision as an item of a list, "" if the decision is empty.
@@ -196,37 +196,31 @@ func (d Decision) item() string {
 }
 
 func (c Context) todos() section {
-	s := section{title: "Open todos", list: true}
+	var items []string
 	for _, t := range c.Todos {
 		text := oneLine(t.Text)
 		if text != "" && t.Status == "in_progress" {
 			text += " (in progress)"
 		}
 		if text != "" {
-			s.items = append(s.items, "- "+safe(text)+"\n")
+			items = append(items, "- "+safe(text)+"\n")
 		}
 	}
-	s.notes = func(kept int) []string {
-		return missing(kept, len(s.items), "", "open todos")
-	}
-	return s
+	return listed("Open todos", "open todos", items)
 }
 
 func (c Context) references() section {
-	s := section{title: "Files touched", list: true}
+	var items []string
 	for _, r := range c.References {
 		text := codeSpans([]string{r.Path})
 		if note := oneLine(r.Note); note != "" && text != "" {
 			text += ": " + note
 		}
 		if text != "" {
-			s.items = append(s.items, "- "+safe(text)+"\n")
+			items = append(items, "- "+safe(text)+"\n")
 		}
 	}
-	s.notes = func(kept int) []string {
-		return missing(kept, len(s.items), "", "files")
-	}
-	return s
+	return listed("Files touched", "files", items)
 }
 
 func conversation(title string, messages []Message) section {

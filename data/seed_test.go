@@ -25,8 +25,7 @@ func without(list []string, gone ...string) []string {
 
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
-	added := value(d.Seed())(t)
-	return added
+	return value(d.Seed())(t)
 }
 
 func TestSeed(t *testing.T) {
@@ -50,9 +49,7 @@ func TestSeed(t *testing.T) {
 	wantNames(t, d.Personas(), shippedSlugs...)
 	wantText(t, d.Requirements(), string(shippedRequirements))
 	equal(t, "requirements have mode", mode(t, d.Requirements()), fs.FileMode(0o600))
-	if got := seeded(t, d); len(got) != 0 {
-		t.Errorf("added %q the second time", got)
-	}
+	equal(t, "added the second time", len(seeded(t, d)), 0)
 }
 
 func TestSeedLeavesAlone(t *testing.T) {

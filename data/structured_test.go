@@ -116,11 +116,7 @@ c
 func TestStructuredJSON(t *testing.T) {
 	t.Parallel()
 	s, _ := Extract("# Open questions\nc")
-	got, err := json.Marshal(s)
-	const want = `{"what_was_done":null,"decisions_made":null,"open_questions":"c","next_agent_context":null}`
-	if err != nil || string(got) != want {
-		t.Errorf("got %s, %v", got, err)
-	}
+	equal(t, "as JSON", string(value(json.Marshal(s))(t)), `{"what_was_done":null,"decisions_made":null,"open_questions":"c","next_agent_context":null}`)
 }
 
 func FuzzExtract(f *testing.F) {

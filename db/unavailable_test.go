@@ -29,9 +29,7 @@ func TestUnavailable(t *testing.T) {
 	} {
 		var e *daemon.Error
 		equal(t, fmt.Sprintf("%v: unavailable", row.err), errors.As(unavailable(row.err), &e) && e.Kind == daemon.KindUnavailable, row.unavailable)
-		if !errors.Is(unavailable(row.err), row.err) {
-			t.Errorf("%v is no longer in the error", row.err)
-		}
+		wantErr(t, "unavailable", unavailable(row.err), row.err)
 	}
 	if unavailable(nil) != nil {
 		t.Error("no error is reported as unavailable")

@@ -41,9 +41,7 @@ func TestByteOrderMarkStays(t *testing.T) {
 			continue
 		}
 		equal(t, fmt.Sprintf("%q", text), value(Status(in.After))(t).Events, o.Events)
-		if again, err := PlanInstall(in.After, o); err != nil || again.Changed {
-			t.Errorf("%q: a second install changes %t, %v", text, again.Changed, err)
-		}
+		equal(t, text+": a second install changes something", value(PlanInstall(in.After, o))(t).Changed, false)
 		equal(t, "after the uninstall", string(value(PlanUninstall(in.After))(t).After), text)
 	}
 	for _, text := range []string{"\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}"} {

@@ -70,9 +70,7 @@ func TestInstallThenUninstall(t *testing.T) {
 				t.Errorf("%s: Status = %+v, %v", name, r, err)
 			}
 		}
-		if out, err := PlanUninstall(again.After); err != nil || !bytes.Equal(out.After, before) {
-			t.Errorf("%s: was %q, is again %q, %v", name, before, out.After, err)
-		}
+		equal(t, name+": uninstalled", string(value(PlanUninstall(again.After))(t).After), string(before))
 		if p, err := PlanUninstall(before); err != nil || p.Changed || !bytes.Equal(p.After, before) {
 			t.Errorf("%s: uninstall of nothing: %v, %+v", name, err, p)
 		}

@@ -45,15 +45,11 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	equal(t, "file", files[0], "01700000000000000001-key-1."+envelope(1).agent()+".json")
 	equal(t, "mode", value(os.Stat(filepath.Join(s.dir, files[0])))(t).Mode(), os.FileMode(0o600))
 	next := 1
-	n, err := s.Drain(t.Context(), func(_ context.Context, got Envelope) error {
-		want := envelope(next)
-		equal(t, "keys", fmt.Sprint(got), fmt.Sprint(want))
+	equal(t, "drained", value(s.Drain(t.Context(), func(_ context.Context, got Envelope) error {
+		equal(t, "keys", fmt.Sprint(got), fmt.Sprint(envelope(next)))
 		next++
 		return nil
-	})
-	if n != 3 || err != nil {
-		t.Errorf("Drain = %d, %v", n, err)
-	}
+	}))(t), 3)
 	wantEmpty(t, s, true)
 }
 
@@ -69,10 +65,7 @@ func TestSpoolAfterTheClockWasSetBack(t *testing.T) {
 	other := envelope(48)
 	other.Launch = "another's"
 	put(t, s, envelope(49), envelope(50), other)
-	got := keys(t, s)
-	if want := "key-48 key-96 key-97 key-99 key-49 key-50"; strings.Join(got, " ") != want {
-		t.Errorf("handed out %v, want %s", got, want)
-	}
+	equal(t, "handed out", keys(t, s), strings.Fields("key-48 key-96 key-97 key-99 key-49 key-50"))
 }
 
 func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {
@@ -96,15 +89,12 @@ func TestSpoolDrainsWhatComesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(t.TempDir())
 	put(t, s, envelope(1))
-	n, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+	equal(t, "drained", value(s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
 		if e.Key == "key-1" {
 			return s.Put(envelope(2))
 		}
 		return nil
-	})
-	if n != 2 || err != nil {
-		t.Errorf("Drain = %d, %v", n, err)
-	}
+	}))(t), 2)
 }
 
 func TestSpoolStopsWithItsContext(t *testing.T) {
@@ -184,10 +174,8 @@ func TestSpoolSetsBadFilesAside(t *testing.T) {
 		}
 		return nil
 	}
-	n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil })
-	if n != 1 || err != nil || told != len(bad)+1 {
-		t.Errorf("Drain = %d, %v; told of %d bad files", n, err, told)
-	}
+	equal(t, "drained", keys(t, s), []string{"key-1"})
+	equal(t, "told of bad files", told, len(bad)+1)
 	equal(t, "files in bad/", len(value(os.ReadDir(filepath.Join(s.dir, "bad")))(t)), told)
 	wantEmpty(t, s, true)
 }
@@ -238,7 +226,7 @@ func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
 	}
 	hourAgo := time.Now().Add(-time.Hour)
 	must(t, os.Chtimes(old, hourAgo, hourAgo))
-	equal(t, "Drain", value(s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }))(t), 1)
+	equal(t, "drained", keys(t, s), []string{"key-1"})
 	failed(os.Stat(old))(t, "old temporary file", os.ErrNotExist)
 	value(os.Stat(young))(t)
 }

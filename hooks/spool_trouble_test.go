@@ -55,9 +55,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		var told []string
 		s.OnBad = func(path string, why error) error {
 			told = append(told, path)
-			if !errors.Is(why, syscall.EIO) {
-				t.Errorf("OnBad(%s, %v)", path, why)
-			}
+			wantErr(t, path, why, syscall.EIO)
 			return nil
 		}
 		name, want := fileName(envelope(2), envelope(2).At.UnixNano()), 1
@@ -189,9 +187,8 @@ func TestDrainBeforeWaitsForNoOtherAgent(t *testing.T) {
 	}()
 	<-begun
 	var got []string
-	if _, err := s.DrainBefore(t.Context(), quick, keyed(&got)); err != nil || !slices.Equal(got, []string{quick.Key}) {
-		t.Errorf("drained %v, %v", got, err)
-	}
+	value(s.DrainBefore(t.Context(), quick, keyed(&got)))(t)
+	equal(t, "drained", got, []string{quick.Key})
 	close(end)
 	must(t, <-drained)
 }

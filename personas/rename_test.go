@@ -41,8 +41,7 @@ func TestRename(t *testing.T) {
 			t.Errorf("%s is renamed to %q: %v", other.Slug, to, err)
 		}
 	}
-	if p, err = s.Rename(t.Context(), p.Slug, first.Slug); err != nil || p.Slug != first.Slug {
-		t.Errorf("renamed back to %+v, %v", p, err)
-	}
+	p = value(s.Rename(t.Context(), p.Slug, first.Slug))(t)
+	equal(t, "renamed back to", p.Slug, first.Slug)
 	failed(s.Rename(t.Context(), again.Slug, "developer-new-1"))(t, "an archived persona was renamed")
 }

@@ -2,7 +2,6 @@ package personas
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,10 +44,7 @@ steps:
 		{"most steps", "name: x\nsteps:\n" + strings.Repeat("- agent: developer\n", 50), Template{Name: "x", Steps: slicesRepeat(one[0], 50)}},
 		{"longest names", "name: " + strings.Repeat("x", 64) + "\nsteps:\n- agent: " + strings.Repeat("y", 64), Template{Name: strings.Repeat("x", 64), Steps: []TemplateStep{{Agent: strings.Repeat("y", 64)}}}},
 	} {
-		got, err := templateFile("t.yaml").parse([]byte(test.in))
-		if err != nil || !reflect.DeepEqual(got.Template, test.want) {
-			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", test.name, got, err, test.want)
-		}
+		equal(t, test.name, value(templateFile("t.yaml").parse([]byte(test.in)))(t).Template, test.want)
 	}
 }
 
@@ -70,9 +66,8 @@ func TestParseTemplateTimes(t *testing.T) {
 		got, err := templateFile("t.yaml").parse([]byte(plainTemplate + "    timeout: " + in + "\n"))
 		switch {
 		case want > 0:
-			if err != nil || got.Steps[0].Timeout != want {
-				t.Errorf("%q gives %+v, %v; want %v", in, got.Steps, err, want)
-			}
+			must(t, err)
+			equal(t, in, got.Steps[0].Timeout, want)
 		case want == 0:
 			wantProblem(t, in, err, "t.yaml:4: step 1: timeout must be a time such as")
 		default:

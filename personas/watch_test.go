@@ -33,6 +33,16 @@ func run(t *testing.T, s *Store) {
 	wardentest.Eventually(t, "run scans", func() bool { return s.scans.Load() > before && published(s, before+1) })
 }
 
+// watched is a running store of a folder with one persona, or with none. prepare changes the store before it runs.
+func watched(t *testing.T, files map[string]string, prepare func(*Store)) (s *Store, root string) {
+	t.Helper()
+	root = folder(t, files)
+	s = openStore(t, root)
+	prepare(s)
+	run(t, s)
+	return s, root
+}
+
 // untilTheEnd runs a function until the test ends, when the function must end as well.
 func untilTheEnd(t *testing.T, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,10 +91,7 @@ func skill(text string) string { return strings.Replace(plain, "Do it.\n", text,
 
 func TestReload(t *testing.T) {
 	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	eventsOnly(s)
-	run(t, s)
+	s, root := watched(t, map[string]string{slug + "/skill.md": plain}, eventsOnly)
 	path := filepath.Join(root, slug, "skill.md")
 
 	put(t, path, skill("plain"))
@@ -120,10 +127,7 @@ func TestReload(t *testing.T) {
 
 func TestReloadFolders(t *testing.T) {
 	t.Parallel()
-	root := folder(t, nil)
-	s := openStore(t, root)
-	eventsOnly(s)
-	run(t, s)
+	s, root := watched(t, nil, eventsOnly)
 	list := func(want string) {
 		t.Helper()
 		await(t, s, want, func([]Persona) bool { return slugs(s) == want })
@@ -148,10 +152,7 @@ func TestReloadFolders(t *testing.T) {
 // TestReloadBurst: every folder of a burst is noticed, with the files that are written into it at once.
 func TestReloadBurst(t *testing.T) {
 	t.Parallel()
-	root := folder(t, nil)
-	s := openStore(t, root)
-	eventsOnly(s)
-	run(t, s)
+	s, root := watched(t, nil, eventsOnly)
 	const count = 200
 	for i := range count {
 		put(t, filepath.Join(root, Slug{"a", "b", i + 1}.String(), "skill.md"), plain)
@@ -260,11 +261,8 @@ func deaf(s *Store) (errs chan error) {
 
 func TestReloadAfterOverflow(t *testing.T) {
 	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	eventsOnly(s)
-	errs := deaf(s)
-	run(t, s)
+	var errs chan error
+	s, root := watched(t, map[string]string{slug + "/skill.md": plain}, func(s *Store) { eventsOnly(s); errs = deaf(s) })
 	put(t, filepath.Join(root, slug, "skill.md"), skill("overflow"))
 	errs <- fsnotify.ErrEventOverflow
 	await(t, s, "overflow", skillIs("overflow"))
@@ -272,11 +270,7 @@ func TestReloadAfterOverflow(t *testing.T) {
 
 func TestReloadBySafetyNet(t *testing.T) {
 	t.Parallel()
-	root := folder(t, map[string]string{slug + "/skill.md": plain})
-	s := openStore(t, root)
-	deaf(s)
-	s.safety, s.polling = 5*time.Millisecond, time.Hour
-	run(t, s)
+	s, root := watched(t, map[string]string{slug + "/skill.md": plain}, func(s *Store) { deaf(s); s.safety, s.polling = 5*time.Millisecond, time.Hour })
 	put(t, filepath.Join(root, slug, "skill.md"), skill("scanned"))
 	await(t, s, "safety net", skillIs("scanned"))
 	must(t, os.RemoveAll(root))

@@ -47,11 +47,5 @@ func (s *Server) ShowMessage(ctx context.Context, ref Ref, text string) (shown i
 // literal returns a text that tmux shows as it is: formats begin with a number sign, and parts of a date with a percent
 // sign. Control characters become blanks.
 func literal(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if isControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.NewReplacer("#", "##", "%", "%%").Replace(text)
+	return strings.ReplaceAll(shownText(text), "%", "%%")
 }

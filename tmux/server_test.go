@@ -50,9 +50,7 @@ func TestNoServerByAccident(t *testing.T) {
 		}
 		equal(t, what+": capture", len(value(s.Capture(ctx, 0, false, ref))(t)), 0)
 		_, inspected := s.Inspect(ctx, ref)
-		if !errors.Is(inspected, tmux.ErrNoServer) {
-			t.Errorf("%s: inspect: got %v, want ErrNoServer", what, inspected)
-		}
+		wantErr(t, what+": inspect", inspected, tmux.ErrNoServer)
 		for _, err := range []error{inspected, s.Paste(ctx, ref, "x", tmux.PasteOptions{}), s.Keys(ctx, ref, tmux.Enter)} {
 			wantErr(t, what, err, tmux.ErrGone)
 		}

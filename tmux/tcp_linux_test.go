@@ -12,8 +12,7 @@ import (
 
 // TestHoldersOfTCP: a listener and the end that has called it are held by this process, and an end that is closed by nobody.
 func TestHoldersOfTCP(t *testing.T) {
-	own, err := tmux.FindProcess(os.Getpid())
-	must(t, err)
+	own := value(tmux.FindProcess(os.Getpid()))(t)
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l := value(net.Listen("tcp", address))(t)
 		defer l.Close()

@@ -201,12 +201,11 @@ func TestStrangeNamesAndTitlesStayOneLine(t *testing.T) {
 	s := tmuxtest.Server(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "a\nb\tc")
-	sleep, err := os.ReadFile("/bin/sleep")
-	must(t, err)
-	writeProgram(t, program, string(sleep))
+	writeProgram(t, program, string(value(os.ReadFile("/bin/sleep"))(t)))
 	pane := made(t, s, tmux.Spec{Session: "a", Dir: "/", Argv: []string{program, "100"}})
 	command(t, pane.Socket, "select-pane", "-t", pane.Pane, "-T", "title | é")
 	var panes []tmux.PaneInfo
+	var err error
 	tmuxtest.Eventually(t, "the program runs", func() bool {
 		panes, err = s.List(t.Context())
 		return err != nil || len(panes) == 1 && panes[0].CurrentCommand == "a?b?c"

@@ -68,9 +68,11 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 		return nil, err
 	}
 	out.Line = generations(line, id, page.Now)
-	if out.Timeline, err = p.lineTimeline(ctx, &a, line, span); err != nil {
+	lived, err := p.Pictures.LineTimeline(ctx, &a, line, span)
+	if err != nil {
 		return nil, err
 	}
+	out.Timeline = pictureOf(lived, fmt.Sprintf("/ui/agents/%d", id), span)
 	kin := make([]daemon.Agent, len(line))
 	for i := range line {
 		kin[i] = *line[i].Agent

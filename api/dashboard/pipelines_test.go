@@ -3,7 +3,6 @@ package dashboard
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -74,9 +73,7 @@ func TestRunGrowsOlder(t *testing.T) {
 		}
 	}
 	equal(t, "ages that count on", ages, []string{"40 min", "10 min"})
-	if want := `<span class="dim">30 min`; !strings.Contains(text, want) {
-		t.Errorf("no %q in %s", want, text)
-	}
+	holds(t, "the page", text, `<span class="dim">30 min`)
 }
 
 // TestUndecidedStepOffersItsWays: where the rules of a step do not decide, the pages show why and what it has written, and a

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/pictures"
-	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -184,13 +182,4 @@ func (t *timeline) FullestOf(l pictures.Life) string {
 		return ""
 	}
 	return words.Percent(most)
-}
-
-// lineTimeline draws the timeline of an agent's line.
-func (p *Pages) lineTimeline(ctx context.Context, a *daemon.Agent, line []views.Generation, span time.Duration) (*timeline, error) {
-	in, err := p.Pictures.LineTimeline(ctx, a, line, span)
-	if err != nil {
-		return nil, err
-	}
-	return pictureOf(in, fmt.Sprintf("/ui/agents/%d", a.ID), span), nil
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,10 +30,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	d := testSupervisor(engine.Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
 	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
 	for range 2 { // the second time after a daemon that was killed
-		var err error
-		if spec.User, err = d.UserHome(rt.OwnHome, nil); err != nil {
-			t.Fatal(err)
-		}
+		spec.User = value(d.UserHome(rt.OwnHome, nil))(t)
 		l := value(rt.Launch(spec))(t)
 		must(t, WriteLinks(l.Links))
 		must(t, sight.WriteFiles(l.Files))
@@ -43,9 +39,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 		}
 	}
 	own := filepath.Join(spec.Dir, "gemini", ".gemini")
-	if got, err := os.ReadFile(filepath.Join(own, "settings.json")); err != nil || !strings.Contains(string(got), `"vimMode":true`) {
-		t.Errorf("settings %s, %v", got, err)
-	}
+	holds(t, "settings", string(value(os.ReadFile(filepath.Join(own, "settings.json")))(t)), `"vimMode":true`)
 	for _, name := range []string{"oauth_creds.json", "tmp/chat.jsonl", "commands/c.toml"} { // as the CLI writes them
 		if err := os.WriteFile(filepath.Join(own, name), []byte("x"), 0o600); err != nil {
 			t.Error(err)

@@ -64,8 +64,7 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 		Ref: "skill_" + PlainName(slug, 48) + "_" + randomHex(rand.Reader, 4), Persona: slug, Skill: dir.Persona(slug) + "/skill.md", Experience: ExperiencePath(dir, slug),
 		Last: last,
 	}
-	line, err = skill.text()
-	must(t, err)
+	line = value(skill.text())(t)
 	wantLine(t, line, slug, skill.Skill, skill.Experience)
 	if n := strings.Count(line, path); len(path) < 90 && n != 3 || len(path) < 150 && n == 0 {
 		t.Errorf("%d characters, which have room for more than these documents: %s", len(line), line)

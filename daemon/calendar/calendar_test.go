@@ -47,7 +47,5 @@ func TestDaysUntil(t *testing.T) {
 			}
 		}
 	}
-	if days := DaysUntil(time.Unix(0, 0), time.Unix(1e9, 0), 7); len(days) != 7 {
-		t.Errorf("%d days, want the first 7", len(days))
-	}
+	wardentest.Equal(t, "the first days", len(DaysUntil(time.Unix(0, 0), time.Unix(1e9, 0), 7)), 7)
 }

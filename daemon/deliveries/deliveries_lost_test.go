@@ -35,11 +35,7 @@ func TestLeftHeld(t *testing.T) {
 		dl := &daemon.Delivery{Kind: daemon.KindMessage, State: daemon.DeliveryTyped, TypedAt: &now, Attempts: c.enters, Way: runtimes.ByTyping}
 		d := testCourier(engine.Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
 		d.memories.Change(a.ID, func(m *courierMemory) { m.pasted = c.paste })
-		if left := leftHeld(d, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
-			t.Errorf("%s, its screen is not known: held for %v", name, left)
-		}
-		if left := leftHeld(d, a, dl, &sight.Screen{Screen: c.screen}); left > 0 != c.want {
-			t.Errorf("%s: held for %v", name, left)
-		}
+		equal(t, name+", its screen is not known: held", leftHeld(d, a, dl, nil) > 0, c.want && !c.screen.Held)
+		equal(t, name+": held", leftHeld(d, a, dl, &sight.Screen{Screen: c.screen}) > 0, c.want)
 	}
 }

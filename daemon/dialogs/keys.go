@@ -24,7 +24,6 @@ const (
 // again that an earlier one may have typed.
 type keySession struct {
 	id      string
-	since   time.Time
 	heard   time.Time // when the page said something last
 	pressed time.Time // when a key came last
 	keys    int       // how many were typed
@@ -110,7 +109,7 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, from string) (daemon.Key
 	if err != nil {
 		return daemon.KeysTaken{}, err
 	}
-	r.keys.begin(id, &keySession{id: session, since: now, heard: time.Now(), pressed: time.Now()})
+	r.keys.begin(id, &keySession{id: session, heard: time.Now(), pressed: time.Now()})
 	r.env.Wake(id)
 	return taken, nil
 }

@@ -35,9 +35,7 @@ func TestEventWords(t *testing.T) {
 		{Event{Type: "agent_idle"}, ``, "Some agent is idle"},
 	} {
 		tt.e.Payload = json.RawMessage(tt.payload)
-		if got := tt.e.Words(); got != tt.want {
-			t.Errorf("%s %s:\ngot  %s\nwant %s", tt.e.Type, tt.payload, got, tt.want)
-		}
+		wardentest.Equal(t, string(tt.e.Type)+" "+tt.payload, tt.e.Words(), tt.want)
 	}
 	long := Event{Type: "agent_waiting", AgentID: id(7), Payload: Payload(map[string]any{"message": strings.Repeat("x", 5000)})}
 	if got := long.Words(); len([]rune(got)) > maxWords+20 || !strings.HasSuffix(got, "… (agent 7)") {

@@ -2,6 +2,7 @@ package handoffs
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -36,9 +37,7 @@ func TestTwoAgentsOfAPersonaHaveTwoNames(t *testing.T) {
 		{named("dev-con-1", "fix"), "fix", "dev-con-1-2"},
 		{named("dev-con-1"), "list", "dev-con-1-2"},
 	} {
-		if got, err := agents.FreeName(t.Context(), test.there, &daemon.Agent{Name: "dev-con-1"}, test.branch); err != nil || got != test.want {
-			t.Errorf("beside %v with branch %q: %q, %v; want %q", test.there, test.branch, got, err, test.want)
-		}
+		equal(t, fmt.Sprintf("beside %v with branch %q", test.there, test.branch), value(agents.FreeName(t.Context(), test.there, &daemon.Agent{Name: "dev-con-1"}, test.branch))(t), test.want)
 	}
 	// Nobody has given such a name, so an heir that plays another persona is named after that.
 	slug := "dev-con-1"

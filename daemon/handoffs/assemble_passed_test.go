@@ -22,8 +22,7 @@ import (
 // mustAssemble assembles a context that must not fail.
 func mustAssemble(t *testing.T, r *handoffRun, document string) assembled {
 	t.Helper()
-	got := value(r.assemble(data.Document{Bytes: []byte(document)}))(t)
-	return got
+	return value(r.assemble(data.Document{Bytes: []byte(document)}))(t)
 }
 
 // warned returns the warning that has a part; "": there is none.

@@ -58,9 +58,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 		a := &daemon.Agent{ID: 1, Runtime: "claude", AgentSession: daemon.AgentSession{SessionID: &session}}
 		f := value(d.forkOf(ctx, &daemon.Handoff{ID: 2, ForkedAt: new(time.Now())}, a, time.Minute))(t)
 		<-f.done
-		if taken := d.ForkedAgents(); len(taken) != 0 {
-			t.Errorf("places are taken: %v", taken)
-		}
+		equal(t, "places taken", len(d.ForkedAgents()), 0)
 		stop()
 		synctest.Wait()
 	})

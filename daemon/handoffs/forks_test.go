@@ -17,7 +17,5 @@ func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 	engine.Forget(d.Engine, 1)
 	equal(t, "forks of agents … are remembered", d.ForkedAgents(), []int64{1})
 	d.EndFork(1)
-	if ids := d.ForkedAgents(); len(ids) != 0 {
-		t.Errorf("remembered after the fork: %v", ids)
-	}
+	equal(t, "remembered after the fork", len(d.ForkedAgents()), 0)
 }

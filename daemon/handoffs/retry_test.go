@@ -44,15 +44,14 @@ func TestDocumentOfAnEarlierInstruction(t *testing.T) {
 		"earlier, a prompt":  {asked: time.Minute, prompted: time.Second},
 		"a retry":            {asked: time.Minute, prompted: time.Second, retrying: true, good: true}, // which moves it aside
 	} {
-		dir, err := data.Open(t.TempDir())
-		must(t, err)
+		dir := value(data.Open(t.TempDir()))(t)
 		path := filepath.Join(dir.Handoffs("con"), "1.md")
 		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("# Handoff\n\nThe sheds are painted.\n"), 0o600), os.Chtimes(path, written, written)))
 		asked, prompted, id := written.Add(c.asked), written.Add(c.prompted), int64(5)
 		d := testFlow(engine.Config{Host: "h", Store: oneDelivery{dl: daemon.Delivery{ID: id, TypedAt: &asked}}, Data: dir, Log: slog.New(slog.DiscardHandler)})
 		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), settings: daemon.HandoffSettings{MaxDocumentBytes: 1000}, agent: &daemon.Agent{ID: 3, State: daemon.Idle, LastPromptAt: &prompted},
 			h: &daemon.Handoff{ID: 2, AgentID: 3, Mode: daemon.ModeAgent, Persona: "con", FilePath: path, DeliveryID: &id, Retrying: c.retrying}}
-		_, err = r.readDocument()
+		_, err := r.readDocument()
 		var bad *data.DocumentError
 		if missing := errors.As(err, &bad) && bad.Code == data.DocumentMissing; missing == c.good || err != nil && !missing {
 			t.Errorf("%s: %v", what, err)
@@ -79,8 +78,7 @@ func TestAskingAnewSeesAHookThatCameMeanwhile(t *testing.T) {
 // after a crash. A forced handoff and one whose last document is clean say nothing.
 func TestWhoeverIsAskedAnewIsToldOfSecrets(t *testing.T) {
 	t.Parallel()
-	dir, err := data.Open(t.TempDir())
-	must(t, err)
+	dir := value(data.Open(t.TempDir()))(t)
 	d := testFlow(engine.Config{Host: "h", Data: dir, Settings: engine.Settings{Handoff: daemon.DefaultHandoff}, Log: slog.New(slog.DiscardHandler)})
 	leaked := "glsa_" + strings.Repeat("Ab3_z9Q", 6)[:41]
 	for name, c := range map[string]struct {

@@ -26,6 +26,14 @@ func limited(t *testing.T) *hooked {
 	return h
 }
 
+// unlimited fails unless the agent has this state, and no limit any more.
+func (h *hooked) unlimited(when string, state daemon.AgentState) {
+	h.t.Helper()
+	if a := h.agent; a.State != state || a.Limit != nil || a.LimitedUntil != nil {
+		h.t.Errorf("%s the agent is %s until %v with limit %+v", when, a.State, a.LimitedUntil, a.Limit)
+	}
+}
+
 func TestLimitEndsWithAGoodTurn(t *testing.T) {
 	t.Parallel()
 	h := limited(t)
@@ -37,9 +45,7 @@ func TestLimitEndsWithAGoodTurn(t *testing.T) {
 	}
 	h.gets("Stop", map[string]any{})
 	agents.GoToRest(h.daemon().Supervisor, h.agent, false)
-	if a := h.agent; a.State != daemon.Idle || a.Limit != nil {
-		t.Errorf("after a good turn the agent is %s with limit %+v", a.State, a.Limit)
-	}
+	h.unlimited("after a good turn", daemon.Idle)
 }
 
 // TestLimitThatLastsKeepsItsDecision: a person tries before the reset, in vain: what was decided stays, and the wait is not
@@ -59,9 +65,7 @@ func TestLimitThatLastsKeepsItsDecision(t *testing.T) {
 		t.Errorf("limit %+v after a try when it was over", l)
 	}
 	h.fails("overloaded", "API Error: 529")
-	if a := h.agent; a.State != daemon.Idle || a.Limit != nil {
-		t.Errorf("after another error the agent is %s with limit %+v", a.State, a.Limit)
-	}
+	h.unlimited("after another error", daemon.Idle)
 }
 
 // TestLimitOfAnotherSession: after /clear there is no task that could go on.
@@ -71,9 +75,7 @@ func TestLimitOfAnotherSession(t *testing.T) {
 	old := "old"
 	h.agent.SessionID = &old
 	h.gets("SessionStart", map[string]any{"session_id": "new", "source": "clear"})
-	if a := h.agent; a.State != daemon.Idle || a.Limit != nil || a.LimitedUntil != nil {
-		t.Errorf("after /clear the agent is %s with limit %+v", a.State, a.Limit)
-	}
+	h.unlimited("after /clear", daemon.Idle)
 }
 
 func TestLimitKinds(t *testing.T) {
@@ -142,9 +144,7 @@ func TestLimitWords(t *testing.T) {
 	} {
 		h.agent.Limit = &c.limit
 		words := views.LimitWords(h.agent)
-		for _, part := range c.has {
-			holds(t, fmt.Sprintf("%+v", c.limit), words, part)
-		}
+		holds(t, fmt.Sprintf("%+v", c.limit), words, c.has...)
 		if strings.Contains(words, c.not) {
 			t.Errorf("%+v: %q has %q", c.limit, words, c.not)
 		}
@@ -185,11 +185,7 @@ func TestLimitIsOverWhenTheModelAnswers(t *testing.T) {
 	h := limited(t)
 	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "p"})
 	h.gets("PermissionRequest", map[string]any{"prompt_id": "p", "tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}})
-	if a := h.agent; a.State != daemon.Waiting || a.Limit != nil {
-		t.Errorf("in the dialog the agent is %s with limit %+v", a.State, a.Limit)
-	}
+	h.unlimited("in the dialog", daemon.Waiting)
 	h.gets("Interrupt", map[string]any{"prompt_id": "p"})
-	if a := h.agent; a.State != daemon.Idle || a.Limit != nil {
-		t.Errorf("after the dialog the agent is %s with limit %+v", a.State, a.Limit)
-	}
+	h.unlimited("after the dialog", daemon.Idle)
 }

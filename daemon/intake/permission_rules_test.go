@@ -170,9 +170,7 @@ func TestShownIsWhole(t *testing.T) {
 func TestAnswersAreNotMasked(t *testing.T) {
 	t.Parallel()
 	said := "use password=hunter2xyz9"
-	if got := string(PermissionOutput(&daemon.Permission{Verdict: daemon.Deny, Sentence: said})); !strings.Contains(got, said) {
-		t.Errorf("the agent is told %s", got)
-	}
+	holds(t, "the agent is told", string(PermissionOutput(&daemon.Permission{Verdict: daemon.Deny, Sentence: said})), said)
 	if got := string(event.Payload(said)); strings.Contains(got, said) {
 		t.Errorf("the event log has %s", got)
 	}

@@ -23,14 +23,13 @@ type held struct {
 
 // heldRow is one open permission.
 type heldRow struct {
-	agentID int64
-	hooks   int                   // how many hooks wait for it
-	since   time.Time             // hooks is 0 since then
-	wake    map[chan struct{}]any // of those hooks
+	hooks int                   // how many hooks wait for it
+	since time.Time             // hooks is 0 since then
+	wake  map[chan struct{}]any // of those hooks
 }
 
 // join notes that a hook waits for a permission, until leave is called. wake gets a value when the permission was answered.
-func (h *held) join(id, agentID int64, now func() time.Time) (wake chan struct{}, leave func()) {
+func (h *held) join(id int64, now func() time.Time) (wake chan struct{}, leave func()) {
 	wake = make(chan struct{}, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +40,7 @@ func (h *held) join(id, agentID int64, now func() time.Time) (wake chan struct{}
 	if row.wake == nil {
 		row.wake = map[chan struct{}]any{}
 	}
-	row.agentID, row.hooks, row.wake[wake] = agentID, row.hooks+1, nil
+	row.hooks, row.wake[wake] = row.hooks+1, nil
 	h.rows[id] = row
 	for _, came := range h.expected[id] {
 		close(came)
@@ -66,7 +65,7 @@ func (h *held) note(p *daemon.Permission, now time.Time) {
 		h.rows = map[int64]heldRow{}
 	}
 	if _, ok := h.rows[p.ID]; !ok {
-		h.rows[p.ID] = heldRow{agentID: p.AgentID, since: now}
+		h.rows[p.ID] = heldRow{since: now}
 	}
 }
 

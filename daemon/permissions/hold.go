@@ -45,7 +45,7 @@ func (r *Room) hold(ctx context.Context, id int64, stored json.RawMessage, joine
 	if joined == nil && p.State == daemon.PermissionOpen {
 		return nil, r.endPermission(ctx, p.ID, daemon.PermissionUnanswered, noteHookGone)
 	}
-	wake, leave := r.asking.join(p.ID, p.AgentID, r.env.Now)
+	wake, leave := r.asking.join(p.ID, r.env.Now)
 	defer leave()
 	if joined != nil {
 		joined(p.ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestPermissionIsOpenWhileItsDialogStands: what hooks tell of the agent says nothing of a sub-agent's dialog. Where there is a
@@ -40,8 +41,6 @@ func TestDialogTellsWhichPermissionStands(t *testing.T) {
 	t.Parallel()
 	shown := "Bash command · from the general-purpose agent\n  go test ./... -run\n  TestAll -count 1\nDo you want to proceed?"
 	for subject, want := range map[string]bool{"go test ./... -run TestAll -count 1": true, "go test ./... -run TestOther": false, "": false} {
-		if got := asks(shown, &daemon.Permission{Subject: subject}); got != want {
-			t.Errorf("%q: %t", subject, got)
-		}
+		wardentest.Equal(t, subject, asks(shown, &daemon.Permission{Subject: subject}), want)
 	}
 }

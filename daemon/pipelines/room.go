@@ -8,7 +8,6 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/intake"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -16,7 +15,6 @@ import (
 type Room struct {
 	env       *handoffs.Flow
 	store     Store
-	data      data.Dir
 	personas  *personas.Store
 	templates *personas.Templates
 }
@@ -35,7 +33,7 @@ type Store interface {
 
 // Join makes the room of a daemon. Call it before the daemon runs.
 func Join(d *intake.Daemon) *Room {
-	r := &Room{store: d.Store, data: d.Data, personas: d.Personas, templates: d.Templates}
+	r := &Room{store: d.Store, personas: d.Personas, templates: d.Templates}
 	r.env = d.Flow
 	engine.Join(d.Engine, engine.Part{
 		Lanes:   []engine.Lane{{Kind: engine.PipelineLane, Do: r.workPipeline}},

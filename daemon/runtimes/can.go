@@ -24,7 +24,6 @@ type Can struct {
 	Transcript         bool // there is a file with the conversation
 	OpensFile          bool // that file is what the CLI opens again with the session; without it there is no conversation
 	SubagentFiles      bool // sub-agents have transcripts of their own, in a folder beside it
-	EarlySession       bool // the session, and with it the transcript, begins before the first prompt
 	// TellsRefusals says that the transcript shows that a hook has refused a prompt, and so also that none has. With ReturnsRefused the
 	// refused text stands in the composer again.
 	TellsRefusals, ReturnsRefused bool

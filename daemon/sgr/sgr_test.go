@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestClean(t *testing.T) {
@@ -22,9 +24,7 @@ func TestClean(t *testing.T) {
 		"a\x00\x07\r\u009b31m\u202e\u200bb\u2066": "a31mb",
 		"\x0elqk\x0f":                             "┌─┐",
 	} {
-		if got := Clean(in); got != want {
-			t.Errorf("%q:\n got %q\nwant %q", in, got, want)
-		}
+		wardentest.Equal(t, in, Clean(in), want)
 	}
 }
 

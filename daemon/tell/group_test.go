@@ -88,9 +88,7 @@ func TestOneAlertForADeadServer(t *testing.T) {
 			"Open sessions again: agent 1, 5, 6, by `understudy agent resume --all`. The next agent gets a new server."
 		equal(t, "told", s.last(), want)
 		s.settled(strings.TrimSpace(strings.Repeat("told ", 10)))
-		if mark := s.marks()[1]; len(mark["merged"].([]any)) != 8 {
-			t.Errorf("the event that says so: %v", mark)
-		}
+		equal(t, "merged in the event that says so", len(s.marks()[1]["merged"].([]any)), 8)
 		s.died(8, "") // late
 		s.pass(causeQuiet)
 		if got := s.shown()[2:]; len(got) != 1 || !strings.Contains(s.last(), "and 1 agent with it: 8 (con-8).") {

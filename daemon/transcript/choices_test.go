@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/runtimes/codex"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestReadReturnsChoices(t *testing.T) {
@@ -42,9 +43,6 @@ func TestReadReturnsChoices(t *testing.T) {
 		"the beginning was not read": {rt: codex.Runtime, text: turn("a", "workspace-write") + strings.Repeat(turn("b", "read-only"), 3),
 			far: int64(len(turn("b", "read-only")) * 2), want: Choices{}},
 	} {
-		got, err := Read(t.Context(), tt.rt, transcripttest.File(t, tt.text), Want{Choices: true, Far: tt.far})
-		if err != nil || got.Choices != tt.want {
-			t.Errorf("%s: %+v, %v; want %+v", name, got.Choices, err, tt.want)
-		}
+		wardentest.Equal(t, name, wardentest.Value(Read(t.Context(), tt.rt, transcripttest.File(t, tt.text), Want{Choices: true, Far: tt.far}))(t).Choices, tt.want)
 	}
 }

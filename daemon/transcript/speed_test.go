@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 type largeCase struct {
@@ -50,9 +51,7 @@ func BenchmarkReadTranscript(b *testing.B) {
 			b.SetBytes(transcripttest.LargeTranscript)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Read(b.Context(), claude.Runtime, path, handoffWant); err != nil {
-					b.Fatal(err)
-				}
+				wardentest.Value(Read(b.Context(), claude.Runtime, path, handoffWant))(b)
 			}
 		})
 	}

@@ -1,10 +1,6 @@
 package transcript
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -63,19 +59,6 @@ func cutTodo(t runtimes.Todo) runtimes.Todo {
 
 // Effort returns the thinking level of the newest answer in the last 8 MB of a transcript; "": it tells none.
 func Effort(rt *runtimes.Runtime, path string) (string, error) {
-	t, err := open(rt, path)
-	if err != nil {
-		return "", err
-	}
-	defer t.Close()
-	t.lines.floor = max(0, t.lines.off-lookBack)
-	for {
-		e, err := t.next(context.Background())
-		if errors.Is(err, io.EOF) || e.Effort != "" {
-			return e.Effort, nil
-		}
-		if err != nil {
-			return "", fmt.Errorf("transcript %s: %w", path, err)
-		}
-	}
+	e, err := newest(rt, path, func(e runtimes.Entry) bool { return e.Effort != "" })
+	return e.Effort, err
 }

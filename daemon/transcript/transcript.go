@@ -84,22 +84,28 @@ func Read(ctx context.Context, rt *runtimes.Runtime, path string, want Want) (Fo
 // window; 0: the entry does not say. It reads the last 8 MB. ok is false if there is no such entry, or if that entry says
 // that the number is not known after a compaction.
 func Use(rt *runtimes.Runtime, path string) (used, window int64, ok bool, err error) {
+	e, err := newest(rt, path, tellsUse)
+	return e.Used, e.Window, e.Used > 0, err
+}
+
+// newest returns the newest entry in the last 8 MB of a transcript for which is returns true; the zero Entry: there is none.
+func newest(rt *runtimes.Runtime, path string, is func(runtimes.Entry) bool) (runtimes.Entry, error) {
 	t, err := open(rt, path)
 	if err != nil {
-		return 0, 0, false, err
+		return runtimes.Entry{}, err
 	}
 	defer t.Close()
 	t.lines.floor = max(0, t.lines.off-lookBack)
 	for {
 		e, err := t.next(context.Background())
 		if errors.Is(err, io.EOF) {
-			return 0, 0, false, nil
+			return runtimes.Entry{}, nil
 		}
 		if err != nil {
-			return 0, 0, false, fmt.Errorf("transcript %s: %w", path, err)
+			return runtimes.Entry{}, fmt.Errorf("transcript %s: %w", path, err)
 		}
-		if tellsUse(e) {
-			return e.Used, e.Window, e.Used > 0, nil
+		if is(e) {
+			return e, nil
 		}
 	}
 }
@@ -111,21 +117,8 @@ func tellsUse(e runtimes.Entry) bool { return !e.Sidechain && (e.Used > 0 || e.C
 // whether there is anything to hand over. So Count also counts two kinds that Read leaves out: prompts of the daemon, and
 // answers that have only tool calls.
 func Count(rt *runtimes.Runtime, path string, enough int) (n int, err error) {
-	t, err := open(rt, path)
-	if err != nil {
-		return 0, err
-	}
-	defer t.Close()
-	t.lines.floor = max(0, t.lines.off-lookBack)
-	answers := map[string]bool{}
-	for prompts := 0; n < enough; n = prompts + len(answers) {
-		e, err := t.next(context.Background())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return 0, fmt.Errorf("transcript %s: %w", path, err)
-		}
+	prompts, answers := 0, map[string]bool{}
+	_, err = newest(rt, path, func(e runtimes.Entry) bool {
 		switch {
 		case e.Sidechain:
 		case e.MessageID != "" && (e.Used > 0 || e.Role != ""):
@@ -133,8 +126,10 @@ func Count(rt *runtimes.Runtime, path string, enough int) (n int, err error) {
 		case e.Role != "" || e.Ours:
 			prompts++
 		}
-	}
-	return n, nil
+		n = prompts + len(answers)
+		return n >= enough
+	})
+	return min(n, enough), err
 }
 
 // conversation collects the parts that want names. Read gives it the entries of a transcript, the newest first.

@@ -25,9 +25,7 @@ func TestCountOfWhatNeedsAPerson(t *testing.T) {
 	}
 	got := o.Count()
 	equal(t, "got.Text", got.Text, "2 wait, 1 failed, 3 died, 1 finished")
-	if got.Parts[0] != (AttentionPart{NeedsAnswer, 2, "2 wait"}) {
-		t.Errorf("parts %+v", got.Parts)
-	}
+	equal(t, "parts", got.Parts[0], AttentionPart{NeedsAnswer, 2, "2 wait"})
 }
 
 // TestEachKindOfAttentionIsCounted: no kind is missing in the status line.

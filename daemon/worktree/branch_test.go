@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestValidBranch(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("testdata/branches.txt")
-	must(t, err)
+	b := wardentest.Value(os.ReadFile("testdata/branches.txt"))(t)
 	n := 0
 	for line := range strings.Lines(string(b)) {
 		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -19,7 +19,6 @@ const maxReferences = 500
 // Dir is a working directory, with the changes of its files that git and the agent's edits show.
 type Dir struct {
 	dir   string // absolute; without symbolic links, as git names it, if the links could be resolved
-	own   string // understudy's data directory: its files are not part of the work
 	tree  Tree
 	git   bool              // tree is from git; false: git knows nothing about the directory
 	edits map[string]bool   // the files that the agent edited, absolute
@@ -27,10 +26,10 @@ type Dir struct {
 	since time.Time         // when the agent began
 }
 
-// NewDir makes a Dir of a working directory. own is understudy's data directory. git is true if tree is from git. edited are
-// the paths that the agent edited, as the agent named them. since is when the agent began.
+// NewDir makes a Dir of a working directory. own is understudy's data directory: its files are not part of the work. git is
+// true if tree is from git. edited are the paths that the agent edited, as the agent named them. since is when the agent began.
 func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Time) *Dir {
-	w := &Dir{dir: dir, own: own, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]Change{}}
+	w := &Dir{dir: dir, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]Change{}}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		w.dir = real
 	}

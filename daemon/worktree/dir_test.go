@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // place makes a working directory with files. Their dates are before the agent began; "NAME fresh" makes a file with a date
@@ -109,8 +110,7 @@ func TestReferencesAreTheWorksFilesAndNotOurs(t *testing.T) {
 
 func TestReferencesOfADirectoryNamedByALink(t *testing.T) {
 	t.Parallel()
-	real, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	real := wardentest.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(real, link))
 	tree := Tree{Top: real, Changed: []Change{{Path: filepath.Join(real, "a.go"), Status: "modified"}}}

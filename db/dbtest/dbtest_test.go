@@ -43,9 +43,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			conn := connect(t, dbtest.New(t, migrate))
-			if _, err := conn.Exec(t.Context(), "INSERT INTO note VALUES ($1)", fmt.Sprint(i)); err != nil {
-				t.Fatal(err)
-			}
+			wardentest.Value(conn.Exec(t.Context(), "INSERT INTO note VALUES ($1)", fmt.Sprint(i)))(t)
 			var all int
 			if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM note").Scan(&all); err != nil || all != 1 {
 				t.Errorf("%d notes, want our own: %v", all, err)
@@ -101,11 +99,9 @@ func TestAKilledProcessLeavesNothing(t *testing.T) {
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAKilledProcessLeavesNothing$")
 	cmd.Env = append(os.Environ(), victim+"=1", dbtest.URLVariable+"=")
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	stdin := wardentest.Value(cmd.StdinPipe())(t)
 	defer stdin.Close()
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
+	stdout := wardentest.Value(cmd.StdoutPipe())(t)
 	must(t, cmd.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	dir, ok := strings.CutPrefix(strings.TrimSpace(line), "cluster ")
@@ -123,16 +119,14 @@ func TestAKilledProcessLeavesNothing(t *testing.T) {
 }
 
 func beVictim(t *testing.T) {
-	config, err := pgx.ParseConfig(dbtest.New(t, migrate))
-	must(t, err)
+	config := wardentest.Value(pgx.ParseConfig(dbtest.New(t, migrate)))(t)
 	fmt.Println("cluster", filepath.Dir(config.Host))
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends if the parent test is killed
 }
 
 func connect(t *testing.T, connString string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), connString)
-	must(t, err)
+	conn := wardentest.Value(pgx.Connect(t.Context(), connString))(t)
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }

@@ -2,16 +2,14 @@ package dbtest
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/db/localpg"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestMissingPostgresSaysWhatToRun(t *testing.T) {
 	t.Parallel()
 	text := explain(fmt.Errorf("start: %w", localpg.ErrMissing))
-	if !strings.Contains(text, "`go run ./cmd/understudy doctor --fix`") {
-		t.Errorf("the sentence does not say what to run: %s", text)
-	}
+	wardentest.Holds(t, "what to run", text, "`go run ./cmd/understudy doctor --fix`")
 }

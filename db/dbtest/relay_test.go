@@ -18,9 +18,7 @@ import (
 func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(conn.Exec(t.Context(), sql))(t)
 	}
 }
 
@@ -148,9 +146,7 @@ func TestRelayReportsTheServersEnd(t *testing.T) {
 	first := connect(t, relay.ConnString())
 	end := func(pid uint32) {
 		t.Helper()
-		if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 30000)", pid); err != nil {
-			t.Fatal(err)
-		}
+		wardentest.Value(admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 30000)", pid))(t)
 	}
 	end(first.PgConn().PID())
 	wire := first.PgConn().Conn()
@@ -158,9 +154,7 @@ func TestRelayReportsTheServersEnd(t *testing.T) {
 	if _, err := io.Copy(io.Discard, wire); err != nil {
 		t.Errorf("the end of a session does not close the connection of its client: %v", err)
 	}
-	if _, err := first.Exec(t.Context(), "SELECT 1"); err == nil {
-		t.Error("a session that has ended answers")
-	}
+	wardentest.Failed(first.Exec(t.Context(), "SELECT 1"))(t, "a session that has ended")
 	next := connect(t, relay.ConnString())
 	pid := next.PgConn().PID()
 	hangUp(t, next)

@@ -26,10 +26,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	}
 	equal(t, "upper case of é is …: not a UTF-8 locale", ask[string](t, c, "SELECT upper('é')"), "É")
 	for _, private := range []string{"data", "sock"} {
-		info, err := os.Stat(filepath.Join(dir, private))
-		if err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("mode of %s: %v, %v", private, info.Mode(), err)
-		}
+		equal(t, "mode of "+private, value(os.Stat(filepath.Join(dir, private)))(t).Mode().Perm(), os.FileMode(0o700))
 	}
 	run(t, c, "CREATE TABLE canary AS SELECT 1 AS x")
 	pid := c.PID()
@@ -37,9 +34,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	if c.belongs(pid) {
 		t.Error("the server runs after Stop")
 	}
-	if err := c.Ensure(t.Context()); err == nil {
-		t.Error("Ensure after Stop starts the server")
-	}
+	wardentest.WantErr(t, "Ensure after Stop", c.Ensure(t.Context()))
 
 	equal(t, "the second start lost the data", ask[int](t, start(t, dir), "SELECT x FROM canary"), 1)
 }
@@ -63,9 +58,7 @@ func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
 	kill(t, process)
 
 	c := start(t, dir)
-	if c.PID() != pid {
-		t.Errorf("server %d, want the adopted %d", c.PID(), pid)
-	}
+	equal(t, "the adopted server", c.PID(), pid)
 	answers(t, c)
 	stop(t, c)
 	if c.belongs(pid) {
@@ -85,8 +78,7 @@ func TestAdoptsAServerThatIsStopping(t *testing.T) {
 
 func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	t.Parallel()
-	c, err := Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}) // with sync, so that committed rows survive
-	must(t, err)
+	c := value(Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}))(t) // with sync, so that committed rows survive
 	defer stop(t, c)
 	run(t, c, "CREATE TABLE load (n serial, filler text)")
 	committed := make(chan int, 1)
@@ -167,9 +159,7 @@ func TestSweepsAHalfMadeCluster(t *testing.T) {
 		t.Fatalf("data/ exists before it is whole: %v", err)
 	}
 	answers(t, start(t, dir))
-	if _, err := os.Stat(filepath.Dir(half)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the half-made cluster is still there: %v", err)
-	}
+	failed(os.Stat(filepath.Dir(half)))(t, "the half-made cluster", os.ErrNotExist)
 }
 
 func TestReachesALongSocketPath(t *testing.T) {
@@ -192,12 +182,8 @@ func TestRefusesAnotherMajorVersion(t *testing.T) {
 		must(t, os.WriteFile(path, []byte("9\n"), 0o600))
 	}
 	before := list(t, filepath.Join(dir, "data"))
-	bin, err := FindBinaries()
-	must(t, err)
-	_, err = Start(t.Context(), Config{Dir: dir})
-	if !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "PostgreSQL 9 ") || !strings.Contains(err.Error(), bin.Version) {
-		t.Errorf("error: %v", err)
-	}
+	bin := value(FindBinaries())(t)
+	failed(Start(t.Context(), Config{Dir: dir}))(t, "another version", ErrVersion, "PostgreSQL 9 ", bin.Version)
 	equal(t, "the cluster was touched", before, list(t, filepath.Join(dir, "data")))
 }
 
@@ -210,9 +196,7 @@ func TestRefusesAForeignFolder(t *testing.T) {
 	if os.Geteuid() == 0 { // otherwise the folder is refused because it belongs to root
 		must(t, os.Chown(filepath.Dir(holiday), 65534, 65534))
 	}
-	if _, err := Start(t.Context(), Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
-		t.Errorf("error: %v", err)
-	}
+	failed(Start(t.Context(), Config{Dir: dir}))(t, "a foreign folder", "move it away")
 	if _, err := os.Stat(holiday); err != nil {
 		t.Error(err)
 	}
@@ -229,13 +213,8 @@ func TestNamesTheFolderThatBars(t *testing.T) {
 	if os.Geteuid() != 0 { // only root starts a server for another account
 		return
 	}
-	_, err := Start(t.Context(), Config{Dir: dir})
-	if !errors.Is(err, ErrBarred) || !strings.Contains(err.Error(), barring+" bars the account") || !strings.Contains(err.Error(), "--data") {
-		t.Errorf("error: %v", err)
-	}
-	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the refused start left a folder")
-	}
+	failed(Start(t.Context(), Config{Dir: dir}))(t, "a folder that bars", ErrBarred, barring+" bars the account", "--data")
+	failed(os.Stat(filepath.Dir(dir)))(t, "a folder of the refused start", os.ErrNotExist)
 }
 
 func TestRefusesASecondStarter(t *testing.T) {
@@ -243,10 +222,7 @@ func TestRefusesASecondStarter(t *testing.T) {
 	dir := cluster(t)
 	process, ready := startDaemon(t, dir)
 	ready()
-	_, err := Start(t.Context(), Config{Dir: dir})
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", process.Pid)) {
-		t.Errorf("error: %v", err)
-	}
+	failed(Start(t.Context(), Config{Dir: dir}))(t, "a second starter", ErrInUse, fmt.Sprintf("process %d", process.Pid))
 	kill(t, process)
 	start(t, dir)
 }
@@ -262,22 +238,16 @@ func TestPicksTheVersion(t *testing.T) {
 	t.Parallel()
 	found := []Binaries{{"/a", "15.9", 15}, {"/b", "17.2", 17}, {"/c", "15.18", 15}, {"/d", "18beta1", 18}}
 	for major, want := range map[int]string{0: "/d", 15: "/c", 17: "/b"} {
-		if got, err := newest(found, major); err != nil || got.Dir != want {
-			t.Errorf("major %d: %v, %v", major, got, err)
-		}
+		equal(t, fmt.Sprintf("major %d", major), value(newest(found, major))(t).Dir, want)
 	}
 	for _, c := range []struct {
 		found []Binaries
 		major int
 		want  error
 	}{{found, 16, ErrVersion}, {nil, 16, ErrMissing}, {nil, 0, ErrMissing}, {[]Binaries{{"/a", "9.6.24", 9}}, 0, ErrMissing}} {
-		if _, err := newest(c.found, c.major); !errors.Is(err, c.want) {
-			t.Errorf("major %d of %v: %v", c.major, c.found, err)
-		}
+		failed(newest(c.found, c.major))(t, fmt.Sprintf("major %d of %v", c.major, c.found), c.want)
 	}
-	if _, err := newest(nil, 0); !strings.Contains(err.Error(), "`understudy doctor --fix`") {
-		t.Errorf("the error does not say what to run: %v", err)
-	}
+	failed(newest(nil, 0))(t, "what to run", "`understudy doctor --fix`")
 }
 
 // TestBrokenServerIsNotMissing: an installed server that does not run is not reported as missing.
@@ -291,9 +261,7 @@ func TestBrokenServerIsNotMissing(t *testing.T) {
 	if err == nil || errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), dir+"/postgres --version: exit status 3") {
 		t.Errorf("error: %v", err)
 	}
-	if _, err := find(t.TempDir(), account{}, 0); !errors.Is(err, ErrMissing) {
-		t.Errorf("an empty folder: %v", err)
-	}
+	failed(find(t.TempDir(), account{}, 0))(t, "an empty folder", ErrMissing)
 }
 
 // list returns the name and size of every file below dir.

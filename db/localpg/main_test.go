@@ -54,8 +54,7 @@ func startDaemon(t *testing.T, dir string, env ...string) (process *os.Process, 
 	cmd.Env = append(append(os.Environ(), daemonDir+"="+dir), env...)
 	cmd.Stderr = os.Stderr
 	stdin := value(cmd.StdinPipe())(t)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
+	stdout := value(cmd.StdoutPipe())(t)
 	must(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
@@ -77,9 +76,7 @@ func startDaemon(t *testing.T, dir string, env ...string) (process *os.Process, 
 func kill(t *testing.T, process *os.Process) {
 	t.Helper()
 	must(t, process.Kill())
-	if _, err := process.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	value(process.Wait())(t)
 }
 
 // folder makes a folder with a short path that every account can reach, unlike t.TempDir.
@@ -162,9 +159,7 @@ func run(t *testing.T, c *Cluster, sql string) {
 	t.Helper()
 	conn := connect(t, c)
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
+	value(conn.Exec(t.Context(), sql))(t)
 }
 
 func ask[T any](t *testing.T, c *Cluster, sql string) T {
@@ -199,3 +194,5 @@ func crash(t *testing.T, c *Cluster) {
 var must, equal = wardentest.Must, wardentest.Equal
 
 func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func failed[T any](v T, err error) func(testing.TB, string, ...any) { return wardentest.Failed(v, err) }

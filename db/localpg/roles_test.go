@@ -18,10 +18,8 @@ import (
 func TestOthersAreNotLetIn(t *testing.T) {
 	t.Parallel()
 	dir := cluster(t)
-	old, err := open(Config{Dir: dir, NoSync: true, Log: logger(t)})
-	must(t, err)
-	old.who, err = old.who.builder()
-	must(t, err)
+	old := value(open(Config{Dir: dir, NoSync: true, Log: logger(t)}))(t)
+	old.who = value(old.who.builder())(t)
 	old.who.gid = old.who.uid
 	must(t, old.who.claim(old.data))
 	must(t, old.Ensure(t.Context()))
@@ -33,9 +31,7 @@ func TestOthersAreNotLetIn(t *testing.T) {
 		t.Helper()
 		conn := wardentest.Value(c.connect(t.Context(), Owner))(t)
 		defer conn.Close(t.Context())
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+		value(conn.Exec(t.Context(), sql))(t)
 	}
 	asOwner(old, "REASSIGN OWNED BY understudy_daemon TO understudy; DROP ROLE understudy_daemon")
 	asOwner(old, `CREATE TABLE canary (id bigint GENERATED ALWAYS AS IDENTITY, n serial); CREATE VIEW v AS TABLE canary; CREATE SEQUENCE s; CREATE TYPE e AS ENUM ('a');

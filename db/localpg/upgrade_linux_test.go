@@ -36,8 +36,6 @@ func copyProgram(t *testing.T, from, to string) {
 	source := value(os.Open(from))(t)
 	defer source.Close()
 	target := value(os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755))(t)
-	if _, err := io.Copy(target, source); err != nil {
-		t.Fatal(err)
-	}
+	value(io.Copy(target, source))(t)
 	must(t, target.Close())
 }

@@ -26,10 +26,7 @@ func TestRecording(t *testing.T) {
 			}
 		}
 	}
-	text, err := r.Text()
-	if err != nil || string(text) != string(recorded) {
-		t.Errorf("the file is not as it would be written: %v", err)
-	}
+	wardentest.Equal(t, "the file", string(wardentest.Value(r.Text())(t)), string(recorded))
 }
 
 func payload(event, prompt, more string) []byte {
@@ -60,9 +57,7 @@ func checkShape(t *testing.T, s Shape, want ...string) {
 	flat := flatten(s)
 	for _, w := range want {
 		path, value, _ := strings.Cut(w, "=")
-		if strings.Trim(flat[path], `"`) != value {
-			t.Errorf("%s: %s is %s, want %s", s.Event(), path, flat[path], value)
-		}
+		wardentest.Equal(t, s.Event()+": "+path, strings.Trim(flat[path], `"`), value)
 	}
 }
 
@@ -120,7 +115,5 @@ func TestComparison(t *testing.T) {
 	if got := c.Scene("x", prompt, tool, stop); len(got) > 0 || len(c.Unneeded()) != 2 {
 		t.Errorf("found %q; not needed: %q", got, c.Unneeded())
 	}
-	if got := c.Scene("y"); len(got) != 1 {
-		t.Errorf("a scene that is not in the recording: %q", got)
-	}
+	wardentest.Equal(t, "a scene that is not in the recording", len(c.Scene("y")), 1)
 }

@@ -124,9 +124,7 @@ func TestFakeAPIBlocks(t *testing.T) {
 		if starts != tt.blocks || text != tt.text {
 			t.Errorf("%s: %d blocks with %q, want %d with %q", name, starts, text, tt.blocks, tt.text)
 		}
-		if got := len(message(1, "m", tt.reply)["content"].([]any)); got != tt.blocks {
-			t.Errorf("%s: %d blocks in one piece, want %d", name, got, tt.blocks)
-		}
+		equal(t, name+": blocks in one piece", len(message(1, "m", tt.reply)["content"].([]any)), tt.blocks)
 	}
 }
 
@@ -183,9 +181,7 @@ func TestAwait(t *testing.T) {
 		}
 	}()
 	got := api.Await(t, "two", func(r Request) bool { return r.UserTexts()[0] == "two" })
-	if got.Model != "m" {
-		t.Errorf("%+v", got)
-	}
+	equal(t, "model", got.Model, "m")
 }
 
 func TestInstruction(t *testing.T) {

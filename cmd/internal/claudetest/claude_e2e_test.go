@@ -189,9 +189,7 @@ func asksFirst(s session) {
 	s.deliver("go")
 	s.hooks.await(s.t, "PermissionRequest", event("PermissionRequest"))
 	s.untilStatus(runtimes.StatusWaiting)
-	if r, err := s.registry(); err != nil || r.WaitingFor != "permission prompt" {
-		s.t.Errorf("registry %+v, %v", r, err)
-	}
+	equal(s.t, "the registry: waits for", value(s.registry())(s.t).WaitingFor, "permission prompt")
 	s.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
 	s.keys("Escape")
 	s.idle() // only the registry shows the end of an interrupted turn
@@ -272,9 +270,7 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	})
 	s.submitted(first)
 	last := s.hooks.await(t, "a Stop with stop_hook_active", func(c hookCall) bool { return c.Event == "Stop" && c.Active })
-	if got, err := os.ReadFile(document(s.home)); err != nil || string(got) != claudetest.Document {
-		t.Errorf("document %q, %v", got, err)
-	}
+	equal(s.t, "the document", string(value(os.ReadFile(document(s.home)))(s.t)), claudetest.Document)
 	for _, c := range s.hooks.all() {
 		if c.Event == "PermissionRequest" || (c.Event == "UserPromptSubmit" && c.Prompt != first) {
 			t.Errorf("unexpected hook: %s", c.Payload)

@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks/hookstest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestHooks holds the scenes of the recording, with which the tests of the scripted agent and of the simulation compare their
@@ -390,15 +391,11 @@ func (s *show) fullContexts() map[string]func() {
 // remind makes the CLI remind people sooner that it waits for them.
 func (s *show) remind() {
 	path := filepath.Join(s.home.ConfigDir, ".claude.json")
-	text, err := os.ReadFile(path)
-	must(s.t, err)
+	text := wardentest.Value(os.ReadFile(path))(s.t)
 	settings := map[string]any{}
 	must(s.t, json.Unmarshal(text, &settings))
 	settings["messageIdleNotifThresholdMs"] = 100
-	if text, err = json.Marshal(settings); err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	must(s.t, err)
+	must(s.t, os.WriteFile(path, wardentest.Value(json.Marshal(settings))(s.t), 0o600))
 }
 
 // print asks a copy of the session as the daemon does, except that the hooks are those of the other scenes.

@@ -182,8 +182,7 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v: %s: run `go run ./cmd/understudy doctor --fix`", err, out)
 	}
-	server, err := strconv.Atoi(strings.TrimSpace(x.tmux("display-message", "-p", "#{pid}")))
-	must(t, err)
+	server := wardentest.Value(strconv.Atoi(strings.TrimSpace(x.tmux("display-message", "-p", "#{pid}"))))(t)
 	x.end = sync.OnceFunc(func() {
 		if x.look != nil {
 			if x.t.Failed() {
@@ -203,12 +202,8 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 	if len(args) == 0 { // tmux would pass a single word to a shell
 		t.Fatal("start needs arguments for the CLI")
 	}
-	if x.pid, err = strconv.Atoi(strings.TrimSpace(x.tmux(argv...))); err != nil {
-		t.Fatal(err)
-	}
-	if x.look, err = newLook(x.sock); err != nil {
-		t.Fatal(err)
-	}
+	x.pid = wardentest.Value(strconv.Atoi(strings.TrimSpace(x.tmux(argv...))))(t)
+	x.look = wardentest.Value(newLook(x.sock))(t)
 	return x
 }
 
@@ -231,11 +226,7 @@ func (x *terminal) tmuxIn(stdin string, args ...string) string {
 
 func (x *terminal) screen() string {
 	x.t.Helper()
-	screen, err := x.look.screen()
-	if err != nil {
-		x.t.Fatalf("look at the pane: %v", err)
-	}
-	return screen
+	return wardentest.Value(x.look.screen())(x.t)
 }
 
 func (x *terminal) keys(keys ...string) { x.tmux(append([]string{"send-keys", "--"}, keys...)...) }

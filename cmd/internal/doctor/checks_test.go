@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes/claude"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestMarkOfAVersion: a version that is newer than all that were tried has no tick.
@@ -12,8 +13,6 @@ func TestMarkOfAVersion(t *testing.T) {
 	rt := claude.Runtime
 	_, newest := rt.Tried().Range()
 	for version, want := range map[string]string{newest + " (Claude Code)": FindingOK, "99.1.0 (Claude Code)": FindingUntried, "dev": FindingOK} {
-		if got := checkTried("claude", version, rt); got.State != want {
-			t.Errorf("%s: %+v, want %s", version, got, want)
-		}
+		wardentest.Equal(t, version, checkTried("claude", version, rt).State, want)
 	}
 }

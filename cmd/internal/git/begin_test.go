@@ -36,10 +36,8 @@ func TestBranchOfRemote(t *testing.T) {
 	value(Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}))(t)
 	r.add("deep/one", path+"-add").wantTreeAt("deep/one", r.says("rev-parse", "origin/deep/one")) // a pipeline's
 
-	p, err = r.plan(worktree.Spec{Branch: "later", From: "main", Path: path + "-base"})
-	if err != nil || p.BaseCommit != first {
-		t.Errorf("the person has said where it begins: %+v, %v", p, err)
-	}
+	p = value(r.plan(worktree.Spec{Branch: "later", From: "main", Path: path + "-base"}))(t)
+	equal(t, "the person has said where it begins", p.BaseCommit, first)
 	r.make(worktree.Spec{Branch: "later", From: p.BaseCommit, Path: path + "-base"})
 	equal(t, "it follows", r.says("for-each-ref", "--format=%(upstream)", "refs/heads/later"), "")
 
@@ -56,9 +54,8 @@ func TestBranchOfRemote(t *testing.T) {
 		t.Errorf("named: %+v, %v", p, err)
 	}
 	r.Git("config", "checkout.defaultRemote", "fork")
-	if p, err = r.plan(worktree.Spec{Branch: "both", Path: path + "-both"}); err != nil || p.BaseCommit != feature {
-		t.Errorf("the default: %+v, %v", p, err)
-	}
+	p = value(r.plan(worktree.Spec{Branch: "both", Path: path + "-both"}))(t)
+	equal(t, "the default", p.BaseCommit, feature)
 	r.make(worktree.Spec{Branch: "both", From: p.BaseCommit, Path: path + "-both"})
 	equal(t, "it follows", r.says("rev-parse", "--abbrev-ref", "both@{upstream}"), "fork/both")
 }
@@ -149,9 +146,7 @@ func TestRepositoryMoved(t *testing.T) {
 	r.at(path).Remove("late")
 	equal(t, "merge", value(newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}))(t).Where, moved)
 	r.at(path).Write("late", "2\n")
-	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err != nil || !strings.Contains(kept, "(late)") {
-		t.Errorf("a pipeline's: %q, %v", kept, err)
-	}
+	holds(t, "a pipeline's", value(newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path))(t), "(late)")
 	must(t, os.Mkdir(old, 0o755)) // another repository stands there now
 	r.at(old).Git("init", "-q")
 	out, err := newKeeper().Remove(t.Context(), removal)

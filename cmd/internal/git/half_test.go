@@ -84,8 +84,7 @@ func TestTreesKilled(t *testing.T) {
 		_, err := trees.Add(ctx, r.Dir, "new", path)
 		done <- err
 	}()
-	line, err := os.ReadFile(home + "/fifo") // waits for the filter
-	must(t, err)
+	line := value(os.ReadFile(home + "/fifo"))(t) // waits for the filter
 	pid := value(strconv.Atoi(strings.TrimSpace(string(line))))(t)
 	group, err := syscall.Getpgid(pid)
 	if err != nil || group == syscall.Getpgrp() {

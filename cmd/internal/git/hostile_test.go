@@ -51,10 +51,8 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 	r.commits("a.c", "1\n")
 	for _, command := range []string{"status", "diff", "log", "ls-files"} {
 		r.Write("a.c", command)
-		w, err := Ask(changing(t, r, command, "filter.late.clean", program))(t.Context(), worktree.Query{Dir: r.Dir, Since: time.Unix(1, 0), Names: []string{"none"}})
-		if err != nil || len(w.Changed) != 1 {
-			t.Errorf("%s: %+v, %v", command, w, err)
-		}
+		w := value(Ask(changing(t, r, command, "filter.late.clean", program))(t.Context(), worktree.Query{Dir: r.Dir, Since: time.Unix(1, 0), Names: []string{"none"}}))(t)
+		equal(t, command+": changed", len(w.Changed), 1)
 		wantQuiet("changed before " + command)
 		r.Git("config", "--unset", "filter.late.clean")
 	}
@@ -140,10 +138,8 @@ func TestWorktreeFiltersOfTheUser(t *testing.T) {
 	r.Write(".gitattributes", "*.c filter=upper\n")
 	r.commits("a.c", "TEXT\n")
 	r.Write("a.c", "text\n")
-	w, err := Ask([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), worktree.Query{Dir: r.Dir})
-	if err != nil || len(w.Changed) > 0 {
-		t.Errorf("changed:\n%s%v", r.changed(w), err)
-	}
+	w := value(Ask([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), worktree.Query{Dir: r.Dir}))(t)
+	equal(t, "changed", r.changed(w), "")
 }
 
 // writeScript writes a program for a test.

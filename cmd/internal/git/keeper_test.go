@@ -47,9 +47,7 @@ func TestPlan(t *testing.T) {
 	if p, err = r.plan(worktree.Spec{Branch: "old", Path: path}); err != nil || p.NewBranch || p.Base != "main" || p.BaseCommit != head {
 		t.Errorf("an old branch: %+v, %v", p, err)
 	}
-	if p, err = r.plan(worktree.Spec{Branch: "new", From: "old", Path: path}); err != nil || p.Base != "old" {
-		t.Errorf("from a branch: %+v, %v", p, err)
-	}
+	equal(t, "from a branch: the base", value(r.plan(worktree.Spec{Branch: "new", From: "old", Path: path}))(t).Base, "old")
 	if p, err = r.plan(worktree.Spec{Branch: "new", From: head[:12], Path: path}); err != nil || p.Base != "" || p.BaseCommit != head {
 		t.Errorf("from a commit: %+v, %v", p, err)
 	}
@@ -152,9 +150,7 @@ func TestMerge(t *testing.T) {
 	tree := r.at(path)
 	tree.commits("one", "1\n")
 	tree.Write("more", "1\n")
-	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "1 file not committed (more)") {
-		t.Errorf("with an uncommitted file: %+v", m)
-	}
+	holds(t, "with an uncommitted file", r.merge(path, "main").Refused, "1 file not committed (more)")
 	tree.Remove("more")
 	tip := tree.says("rev-parse", "HEAD")
 
@@ -193,9 +189,7 @@ func TestMerge(t *testing.T) {
 		t.Error("a conflict has changed something")
 	}
 	for into, want := range map[string]string{"nowhere": "there is no branch nowhere", "new": "the tree is on new itself"} {
-		if m := r.merge(path, into); !strings.Contains(m.Refused, want) {
-			t.Errorf("into %s: %+v", into, m)
-		}
+		holds(t, "into "+into, r.merge(path, into).Refused, want)
 	}
 }
 
@@ -291,9 +285,7 @@ func TestRemovedCleanTree(t *testing.T) {
 	must(t, os.Mkdir(inner.Dir, 0o700))
 	inner.Git("init", "-q")
 	inner.commits("x", "x\n")
-	if out := r.putAway(path, "module", func(in *worktree.Removal) { in.Force = true }); !strings.Contains(out.Kept, "it holds another git repository (inner/)") {
-		t.Errorf("with a repository in it: %+v", out)
-	}
+	holds(t, "with a repository in it", r.putAway(path, "module", func(in *worktree.Removal) { in.Force = true }).Kept, "it holds another git repository (inner/)")
 	for _, dir := range []string{path, r.Dir} {
 		must(t, os.RemoveAll(dir))
 	}

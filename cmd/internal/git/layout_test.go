@@ -137,9 +137,7 @@ func TestTreesOfSubmodules(t *testing.T) {
 	os.Remove(deep.Dir + "/more")
 	tree.Write("late", "1\n")
 	removal := worktree.Removal{Place: place, Dir: deep.Dir, Branch: "new", Ref: "refs/understudy/removed/7"}
-	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || !strings.Contains(out.Kept, "1 file not committed (late)") {
-		t.Errorf("removed unasked: %+v, %v", out, err)
-	}
+	holds(t, "removed unasked", value(newKeeper().Remove(t.Context(), removal))(t).Kept, "1 file not committed (late)")
 	removal.Force = true
 	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept != "" || !out.Ref || !absent(path) {
 		t.Errorf("removed: %+v, %v", out, err)
@@ -196,9 +194,7 @@ func TestOddRepositories(t *testing.T) {
 	tree := r.at(path)
 	tree.commits("one", "1\n")
 	r.Git("config", "core.worktree", other.Dir)
-	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "see core.worktree") {
-		t.Errorf("merged elsewhere: %+v", m)
-	}
+	holds(t, "merged elsewhere", r.merge(path, "main").Refused, "see core.worktree")
 	equal(t, "there is … now", other.names(), "mine")
 
 	// A tree that points to another repository is none of ours.
@@ -206,9 +202,7 @@ func TestOddRepositories(t *testing.T) {
 	foreign.Git("branch", "side")
 	foreign.add("taken", there)
 	tree.Write(".git", "gitdir: "+foreign.Dir+"/.git/worktrees/1\n")
-	if l := newKeeper().Look(t.Context(), worktree.Place{Path: path}); !strings.Contains(l.Problem, "which was not made there") {
-		t.Errorf("look: %+v", l)
-	}
+	holds(t, "look", newKeeper().Look(t.Context(), worktree.Place{Path: path}).Problem, "which was not made there")
 	failed(newKeeper().Merge(t.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: "side"}))(t, "merged")
 }
 
@@ -245,9 +239,8 @@ func TestNoHookRuns(t *testing.T) {
 	place := worktree.Place{Path: path, Base: "main"}
 	equal(t, "merge", value(k.Merge(t.Context(), worktree.Merging{Place: place, Dir: r.Dir, Into: "main"}))(t).Refused, "")
 	said := ""
-	if _, err := Push(t.Context(), Pushing{Path: path, Environ: env, Stderr: io.Discard}, func(p Pushed) { said = p.Note }); err != nil || !strings.Contains(said, "core.hooksPath") {
-		t.Errorf("push: %v; it says %q", err, said)
-	}
+	value(Push(t.Context(), Pushing{Path: path, Environ: env, Stderr: io.Discard}, func(p Pushed) { said = p.Note }))(t)
+	holds(t, "the push", said, "core.hooksPath")
 	equal(t, "remove", value(k.Remove(t.Context(), worktree.Removal{Place: place, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/7"}))(t).Kept, "")
 	if got := readDir(t, ran); len(got) > 0 {
 		t.Errorf("these hooks ran: %q", got)

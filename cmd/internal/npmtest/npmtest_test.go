@@ -21,10 +21,8 @@ func TestCacheDir(t *testing.T) {
 		{filepath.Join(dir, "own"), filepath.Join(dir, "own")},
 		{"", filepath.Join(dir, "user", "understudy")},
 	} {
-		got, err := cacheDir(env(tt.variable), user)
-		if err != nil || got != tt.want {
-			t.Errorf("%q: %q, %v", tt.variable, got, err)
-		}
+		got := wardentest.Value(cacheDir(env(tt.variable), user))(t)
+		wardentest.Equal(t, tt.variable, got, tt.want)
 		wardentest.Equal(t, got, wardentest.Value(os.Stat(got))(t).Mode().Perm(), os.FileMode(0o700))
 	}
 	got, err := cacheDir(env(""), func() (string, error) { return "", errors.New("no HOME") })

@@ -107,8 +107,7 @@ func (s *stage) told() []string {
 // sessionID is the id of the only session.
 func (s *stage) sessionID(t *testing.T) string {
 	t.Helper()
-	id := value(s.server().theSession(t.Context()))(t)
-	return id
+	return value(s.server().theSession(t.Context()))(t)
 }
 
 // TestFollowMakesOneSession: a daemon that is killed after it made the session finds it again by its title.
@@ -167,10 +166,7 @@ func TestFollowLooksTwice(t *testing.T) {
 func TestFollowEndsWithItsReport(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		refused := errors.New("refused")
-		err := s.server().Follow(t.Context(), func(runtimes.Report) error { return refused })
-		if !errors.Is(err, refused) {
-			t.Errorf("Follow ended with %v", err)
-		}
+		wantErr(t, "Follow", s.server().Follow(t.Context(), func(runtimes.Report) error { return refused }), refused)
 		stop := s.follow()
 		rest(time.Second)
 		equal(t, "reports", s.told(), []string{"SessionStart"})
@@ -277,10 +273,7 @@ func TestAskLeavesNothing(t *testing.T) {
 		s.link.Session = s.sessionID(t)
 		left := s.server()
 		must(t, left.call(t.Context(), http.MethodPost, "/session", map[string]string{"title": left.copyTitle()}, nil))
-		texts, err := s.server().Ask(t.Context(), "what?")
-		if err != nil || !slices.Equal(texts, []string{"OK"}) {
-			t.Errorf("answer %q, %v", texts, err)
-		}
+		equal(t, "the answer", value(s.server().Ask(t.Context(), "what?"))(t), []string{"OK"})
 		ctx, cancel := context.WithCancel(t.Context())
 		s.atRequests(func(req *http.Request) {
 			if strings.HasSuffix(req.URL.Path, "/message") && req.Method == http.MethodPost {

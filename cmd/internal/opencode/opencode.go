@@ -189,10 +189,9 @@ func inSession(id, what string) string { return "/session/" + url.PathEscape(id)
 
 // session is what we need of a session.
 type session struct {
-	ID       string          `json:"id,omitempty"`
-	Title    string          `json:"title,omitempty"`
-	ParentID string          `json:"parentID,omitempty"`
-	Rules    []opencode.Rule `json:"permission,omitempty"`
+	ID    string          `json:"id,omitempty"`
+	Title string          `json:"title,omitempty"`
+	Rules []opencode.Rule `json:"permission,omitempty"`
 }
 
 // title is the title of the agent's session. The hash of the password distinguishes it from those of other launches.

@@ -17,8 +17,7 @@ import (
 // TestFindHookProgram: agents run the program that stands beside ours if both were built together.
 func TestFindHookProgram(t *testing.T) {
 	t.Parallel()
-	goTool, err := exec.LookPath("go")
-	must(t, err)
+	goTool := wardentest.Value(exec.LookPath("go"))(t)
 	text := filepath.Join(t.TempDir(), "text")
 	must(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700))
 	for name, tt := range map[string]struct {
@@ -49,11 +48,9 @@ func TestFindHookProgram(t *testing.T) {
 // replaces or removes the installed program takes no hook from them.
 func TestHookProgramIsKept(t *testing.T) {
 	t.Parallel()
-	dir, err := data.Open(filepath.Join(t.TempDir(), "d"))
-	must(t, err)
+	dir := wardentest.Value(data.Open(filepath.Join(t.TempDir(), "d")))(t)
 	installed := filepath.Join(t.TempDir(), HookName)
-	program, err := os.ReadFile(cmdtest.HookProgram(t))
-	must(t, err)
+	program := wardentest.Value(os.ReadFile(cmdtest.HookProgram(t)))(t)
 	older := []byte("#!/bin/sh\necho older\n")
 	longer := append(bytes.Clone(program), 'x')
 	changed := bytes.Clone(program)
@@ -64,13 +61,9 @@ func TestHookProgramIsKept(t *testing.T) {
 		must(t, os.WriteFile(installed, version, 0o700))
 		var before *os.File // as an agent's hook has it that runs at this moment
 		if kept != "" {
-			if before, err = os.Open(kept); err != nil {
-				t.Fatal(err)
-			}
+			before = wardentest.Value(os.Open(kept))(t)
 		}
-		if kept, err = KeepHookProgram(dir, installed); err != nil {
-			t.Fatal(err)
-		}
+		kept = wardentest.Value(KeepHookProgram(dir, installed))(t)
 		if before != nil {
 			var still bytes.Buffer
 			if _, err := still.ReadFrom(before); err != nil || !bytes.Equal(still.Bytes(), previous) {

@@ -78,20 +78,16 @@ func TestOneShotNotStarted(t *testing.T) {
 		"no such folder": {[]string{"true"}, dir + "/gone", "the working directory " + dir + "/gone is gone: make it again"},
 	} {
 		_, err := OneShot(t.Context(), engine.OneShot{Argv: tt.argv, Dir: tt.dir, Env: []string{"PATH=" + os.Getenv("PATH")}})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		wardentest.WantErr(t, name, err, tt.want)
 	}
 }
 
 func TestOneShotPrintsTooMuch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	got, err := OneShot(t.Context(), shell(dir, fmt.Sprintf("head -c %d /dev/zero", oneShotStdout)))
-	if err != nil || len(got.Stdout) != oneShotStdout {
-		t.Errorf("%d bytes, which are allowed: %v", len(got.Stdout), err)
-	}
-	got, err = OneShot(t.Context(), shell(dir, "echo $$ >pid; trap '' PIPE; cat /dev/zero; sleep 1000"))
+	allowed := wardentest.Value(OneShot(t.Context(), shell(dir, fmt.Sprintf("head -c %d /dev/zero", oneShotStdout))))(t)
+	equal(t, "bytes, which are allowed", len(allowed.Stdout), oneShotStdout)
+	got, err := OneShot(t.Context(), shell(dir, "echo $$ >pid; trap '' PIPE; cat /dev/zero; sleep 1000"))
 	if err == nil || !strings.Contains(err.Error(), "printed more than 16 MB") || len(got.Stdout) > 0 {
 		t.Errorf("endless output: %d bytes, %v", len(got.Stdout), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // wires are requests as the CLIs send them: the path and the body of a conversation in which the model has called Write
@@ -205,18 +206,12 @@ func TestFakeCallsTheCLIsTools(t *testing.T) {
 		for i, call := range calls {
 			api := NewFakeAPI(t, func(claudetest.Request) claudetest.Reply { return call })
 			answer := read(t, post(t, api, cli, wires[cli].body))
-			for _, part := range want[i] {
-				if !strings.Contains(answer, part) {
-					t.Errorf("%s: %s answered with %s, not with %s", cli, call.Tool, answer, part)
-				}
-			}
+			wardentest.Holds(t, fmt.Sprintf("%s: the answer of %s", cli, call.Tool), answer, want[i]...)
 		}
 		own := NewFakeAPI(t, func(claudetest.Request) claudetest.Reply {
 			return claudetest.Reply{Tool: "own_tool", Input: map[string]any{"x": 1}, InputTokens: 91234}
 		})
-		if answer := read(t, post(t, own, cli, wires[cli].body)); !strings.Contains(answer, "own_tool") || !strings.Contains(answer, "91234") {
-			t.Errorf("%s: a tool of its own: %s", cli, answer)
-		}
+		wardentest.Holds(t, fmt.Sprintf("%s: a tool of its own", cli), read(t, post(t, own, cli, wires[cli].body)), "own_tool", "91234")
 	}
 }
 
@@ -228,9 +223,7 @@ func TestCodexAsksWhenItMay(t *testing.T) {
 		wires[Codex].body: false,
 		strings.Replace(wires[Codex].body, "currently never", "on-request", 1): true,
 	} {
-		if answer := read(t, post(t, api, Codex, body)); strings.Contains(answer, "require_escalated") != want {
-			t.Errorf("asks: want %v: %s", want, answer)
-		}
+		equal(t, "it asks", strings.Contains(read(t, post(t, api, Codex, body)), "require_escalated"), want)
 	}
 }
 

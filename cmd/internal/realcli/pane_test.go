@@ -62,8 +62,7 @@ func (s *session) view() (screen, title string) {
 
 func (s *session) info() tmux.PaneInfo {
 	s.t.Helper()
-	info := value(s.server.Inspect(context.WithoutCancel(s.t.Context()), s.ref))(s.t)
-	return info
+	return value(s.server.Inspect(context.WithoutCancel(s.t.Context()), s.ref))(s.t)
 }
 
 const (

@@ -218,8 +218,5 @@ func TestTakeOver(t *testing.T) {
 	r.prompt("You are the successor of agent 7. Your predecessor wrote a handoff document to " + r.document() + ". Read it and " + missing + ", then go on.")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
 	holds(t, "answer", log[2].field("last_assistant_message"), "Paint the shed")
-	text, err := os.ReadFile(r.document())
-	if err != nil || string(text) != document {
-		t.Error("the predecessor's document was changed")
-	}
+	equal(t, "the predecessor's document", string(value(os.ReadFile(r.document()))(t)), document)
 }

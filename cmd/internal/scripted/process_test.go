@@ -64,9 +64,7 @@ func TestResumeAtStart(t *testing.T) {
 	log := again.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "SessionEnd(prompt_input_exit)",
 		"SessionStart(resume)", "UserPromptSubmit", "Stop")
 	equal(t, "resumed session", log[4].SID, sessionID)
-	if text, err := os.ReadFile(r.document()); err != nil || !strings.Contains(string(text), "Paint the shed") {
-		t.Errorf("the resumed session does not remember: %v\n%s", err, text)
-	}
+	holds(t, "what the resumed session remembers", string(value(os.ReadFile(r.document()))(t)), "Paint the shed")
 }
 
 func TestPrintMode(t *testing.T) {

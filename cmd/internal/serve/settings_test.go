@@ -102,9 +102,7 @@ handoff:
 	equal(t, "targets by the environment", unset.domain().Handoff.Targets, []string{"a-b-1", "*"})
 	for policy, ok := range map[daemon.SecretsPolicy]bool{"warn": true, "refuse": true, "off": true, "": false, "false": false} {
 		unset.Handoff.Secrets = policy
-		if err := unset.check("config.yaml"); (err == nil) != ok {
-			t.Errorf("handoff.secrets %q: %v", policy, err)
-		}
+		equal(t, fmt.Sprintf("handoff.secrets %q: taken", policy), unset.check("config.yaml") == nil, ok)
 	}
 	unset.Handoff.Secrets = daemon.SecretsWarn
 	unset.Handoff.Targets = []string{"reviewer"}
@@ -121,9 +119,7 @@ func TestSettingsArePositive(t *testing.T) {
 	} {
 		must(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := LoadSettings(path, true, cmdtest.NoEnv)
-		if err == nil || !strings.Contains(err.Error(), want[0]+" (") || !strings.Contains(err.Error(), "must be a positive "+want[1]) {
-			t.Errorf("%s: %v", text, err)
-		}
+		wantErr(t, text, err, want[0]+" (", "must be a positive "+want[1])
 	}
 }
 
@@ -193,9 +189,7 @@ func TestSettingsOfAGenericRuntime(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		wantErr(t, text, err, want)
 	}
 }
 
@@ -268,8 +262,7 @@ func TestSettingsOfTargets(t *testing.T) {
 	}
 	write("hook", "https://hooks.slack.com/services/hush\n", 0o600)
 	write("config.yaml", target("type: webhook, url_file: hook"), 0o600)
-	s, err := LoadSettings(path, true, cmdtest.NoEnv)
-	must(t, err)
+	s := wardentest.Value(LoadSettings(path, true, cmdtest.NoEnv))(t)
 	if routes, err := s.Notify.routes(root, nil); err != nil || len(routes) != 1 || routes[0].Name != "phone" || routes[0].Kind != "webhook" {
 		t.Errorf("%+v, %v", routes, err)
 	}

@@ -45,8 +45,7 @@ func TestServiceFiles(t *testing.T) {
 		{"darwin", "root.plist", "/Library/LaunchDaemons/io.github.understudyd.understudy.plist", 0},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
-			s, err := newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, asked: []string{"KEY=sesame"}, getenv: home})
-			must(t, err)
+			s := wardentest.Value(newService(serviceSpec{goos: c.goos, uid: c.uid, binary: nastyPath + "/understudy", root: nasty + "/data", env: env, asked: []string{"KEY=sesame"}, getenv: home}))(t)
 			if strings.Contains(s.content, "sesame") || s.secrets != "KEY=sesame\n" {
 				t.Errorf("init shows what --env names: %q", s.secrets)
 			}
@@ -227,11 +226,7 @@ func (m *machine) wants(what func(*serviceRun, context.Context) error, fails, to
 		m.t.Errorf("error %v, want %q", err, fails)
 	}
 	equal(m.t, "systemctl was told", got, told)
-	for _, s := range says {
-		if !strings.Contains(said, s) {
-			m.t.Errorf("says %q, want %q in it", said, s)
-		}
-	}
+	wardentest.Holds(m.t, "it says", said, says...)
 }
 
 // TestServiceInstall walks from nothing to a service, through changes of it, and back to nothing.
@@ -261,9 +256,7 @@ func TestServiceInstall(t *testing.T) {
 	m.describe("/opt/bin")
 	m.says(installing, "daemon-reload; enable understudy.service; restart understudy.service")
 	m.wants(installing, silent, "daemon-reload; enable understudy.service; restart understudy.service", "written    ")
-	if b, err := os.ReadFile(m.service.path); err != nil || !strings.Contains(string(b), "PATH=/opt/bin") {
-		t.Errorf("the file holds %s (%v)", b, err)
-	}
+	wardentest.Holds(t, "the file", string(wardentest.Value(os.ReadFile(m.service.path))(t)), "PATH=/opt/bin")
 
 	m.says(uninstalling, "disable --now understudy.service; daemon-reload")
 	beside := filepath.Join(filepath.Dir(m.service.path), "mine.service")
@@ -297,9 +290,7 @@ func TestServiceOfAnotherDirectory(t *testing.T) {
 	for _, m.dry = range []bool{true, false} {
 		m.wants(installing, "serves "+first+" and not "+m.root+": run `understudy service uninstall --data "+first+"` first", "")
 	}
-	if b, err := os.ReadFile(m.service.path); err != nil || !strings.Contains(string(b), first) {
-		t.Errorf("the file holds %s (%v)", b, err)
-	}
+	wardentest.Holds(t, "the file", string(wardentest.Value(os.ReadFile(m.service.path))(t)), first)
 	m.wants(uninstalling, "", "disable understudy.service; daemon-reload", "`tmux -S "+first+"/run/tmux.sock")
 	m.wants(installing, "does not answer", "daemon-reload; enable --now understudy.service")
 }

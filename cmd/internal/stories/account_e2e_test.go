@@ -98,9 +98,7 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	if h = r.awaitPhase(r.requestHandoff(fifth.ID), daemon.Completed); !strings.Contains(strings.Join(h.Warnings, " "), "has no ANTHROPIC_AUTH_TOKEN") {
 		t.Errorf("warnings %q, want one about the token", h.Warnings)
 	}
-	if text, err := os.ReadFile(*h.ContextPath); err != nil || !strings.Contains(string(text), "has no ANTHROPIC_AUTH_TOKEN") {
-		t.Errorf("the context does not say that the token is lost: %v", err)
-	}
+	holds(t, "the context", string(value(os.ReadFile(*h.ContextPath))(t)), "has no ANTHROPIC_AUTH_TOKEN")
 	wantHooksOfAccount(r, filepath.Join(config, "settings.json"))
 }
 

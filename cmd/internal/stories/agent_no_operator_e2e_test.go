@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -33,12 +32,8 @@ func TestAnAgentsCommandsAreNotTheOperators(t *testing.T) {
 			_, err := os.Stat(out)
 			return err == nil, fmt.Sprint(err)
 		})
-		if said := r.readFile(out); !strings.Contains(said, tt.told) {
-			t.Errorf("%s was told %q", how, said)
-		}
+		holds(t, how+": it was told", r.readFile(out), tt.told)
 	}
-	if list, err := r.client.Messages(t.Context(), other.ID, allRows); err != nil || len(list) > 0 {
-		t.Errorf("the other agent is sent %+v (%v)", list, err)
-	}
+	equal(t, "sent to the other agent", len(value(r.client.Messages(t.Context(), other.ID, allRows))(t)), 0)
 	r.sendMessage(other.ID, "the operator's")
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // counter is a program that writes a line each time its pane gets another size.
@@ -26,8 +25,7 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	shell, err := theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}})
-	must(t, err)
+	shell := value(theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}}))(t)
 	// This is the default of windows that tmux makes by itself.
 	askTmux(r, shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size")
 	askTmux(r, shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
@@ -46,19 +44,17 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	held := strings.TrimRight(before, " ") + " manual latest 200 50"
 	first := attachAt(r, a, 60, 15, "--keep-size")
 	second := attachAt(r, a, 250, 80, "--read-only")
-	wardentest.Equal(t, "with two clients the size", windowSize(r, a), held)
+	equal(t, "with two clients the size", windowSize(r, a), held)
 	flags := askTmux(r, a.PaneSocket, "list-clients", "-F", "#{client_flags}")
 	if strings.Count(flags, "ignore-size") != 2 || strings.Count(flags, "read-only") != 1 {
 		t.Errorf("flags of the clients: %s", flags)
 	}
 	first.detach("person")
 	resize(r, second, a, 40, 10)
-	wardentest.Equal(t, "with one client the size", windowSize(r, a), held)
+	equal(t, "with one client the size", windowSize(r, a), held)
 	second.detach("person")
-	wardentest.Equal(t, "without clients the size", windowSize(r, a), before)
-	if got := r.readFile(filepath.Join(r.work, "resized")); got != told {
-		t.Errorf("the agent saw another size: %q, before it was %q", got, told)
-	}
+	equal(t, "without clients the size", windowSize(r, a), before)
+	equal(t, "the agent saw the size", r.readFile(filepath.Join(r.work, "resized")), told)
 	askTmux(r, a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
 	r.await("the counter counts", func() (bool, string) { return r.readFile(filepath.Join(r.work, "resized")) != told, "" })
 
@@ -87,9 +83,7 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	s.awaitScreen("❯\u00a0do I see what I type?", "\n"+strings.Repeat("─", 80)+"\n")
 	seen, shown := strings.TrimSpace(s.runTmux("capture-pane", "-p")), askTmux(r, a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane)
 	seen, line := seen[:strings.LastIndexByte(seen, '\n')], seen[strings.LastIndexByte(seen, '\n')+1:]
-	if strings.TrimSpace(seen) != shown {
-		t.Errorf("the terminal shows\n%s\nand the pane\n%s", seen, shown)
-	}
+	equal(t, "the terminal shows what the pane does", strings.TrimSpace(seen), shown)
 	if !strings.HasPrefix(line, " 1 "+con) || !strings.Contains(line, "idle") || !strings.HasSuffix(line, "C-b (C-b) d leaves") {
 		t.Errorf("the line of the pane is %q", line)
 	}

@@ -23,8 +23,7 @@ func TestAttachedPersonIsMovedToTheSuccessor(t *testing.T) {
 	socket := r.dir.TmuxSocket()
 	client := exec.Command("tmux", "-u", "-S", socket, "attach-session", "-t", "="+"developer-con-1-"+strconv.FormatInt(a.ID, 10))
 	client.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
-	terminal, err := pty.StartWithSize(client, &pty.Winsize{Rows: 50, Cols: 200})
-	must(t, err)
+	terminal := value(pty.StartWithSize(client, &pty.Winsize{Rows: 50, Cols: 200}))(t)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

@@ -97,9 +97,7 @@ func (f *feedReader) open(b *testing.B, address, token string) {
 	b.Helper()
 	conn := wardentest.Value(net.Dial("tcp", address))(b)
 	f.conn, f.ready = conn, make(chan struct{})
-	if _, err := fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", address, token); err != nil {
-		b.Fatal(err)
-	}
+	value(fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", address, token))(b)
 }
 
 // read notes when each event arrives, until the connection is closed.

@@ -47,8 +47,7 @@ func (r *runtimeRig) startAlone(server *tmux.Server) time.Duration {
 	r.t.Helper()
 	began := time.Now()
 	argv := slices.Concat([]string{"env", "-i"}, r.environ, r.command)
-	pane, err := server.Spawn(r.t.Context(), tmux.Spec{Session: "alone", Dir: r.rig.work, Argv: argv, Width: 120, Height: 40})
-	must(r.t, err)
+	pane := value(server.Spawn(r.t.Context(), tmux.Spec{Session: "alone", Dir: r.rig.work, Argv: argv, Width: 120, Height: 40}))(r.t)
 	var took time.Duration
 	r.awaitEvery(10*time.Millisecond, r.name+" alone", func() (bool, string) {
 		shown, err := server.Capture(r.t.Context(), 0, false, pane.Ref)

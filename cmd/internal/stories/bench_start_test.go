@@ -101,9 +101,7 @@ func benchmarkFleet(b *testing.B, r *rig) {
 		killTmux(r)
 	})
 	ids := startAgents(r, fleet)
-	if _, err := r.client.SendMessage(b.Context(), ids[0], "@hold "+filepath.Join(r.work, "go on"), false); err != nil {
-		b.Fatal(err)
-	}
+	value(r.client.SendMessage(b.Context(), ids[0], "@hold "+filepath.Join(r.work, "go on"), false))(b)
 	r.awaitAgent(ids[0], "working", func(a daemon.Agent) bool { return a.State == daemon.Working })
 	var all, triggers []time.Duration
 	for b.Loop() {

@@ -83,20 +83,14 @@ func BenchmarkTrigger(b *testing.B) {
 	r := benchRig(b)
 	r.start()
 	a := r.startAgent("developer-con-1")
-	if _, err := r.client.SendMessage(b.Context(), a.ID, "@hold "+filepath.Join(r.work, "go on"), false); err != nil {
-		b.Fatal(err)
-	}
+	value(r.client.SendMessage(b.Context(), a.ID, "@hold "+filepath.Join(r.work, "go on"), false))(b)
 	r.awaitAgent(a.ID, "working", func(a daemon.Agent) bool { return a.State == daemon.Working })
 	var all []time.Duration
 	for b.Loop() {
 		started := time.Now()
-		if _, err := r.client.RequestHandoff(b.Context(), a.ID, handoffs.HandoffRequest{Force: true}); err != nil {
-			b.Fatal(err)
-		}
+		value(r.client.RequestHandoff(b.Context(), a.ID, handoffs.HandoffRequest{Force: true}))(b)
 		all = append(all, time.Since(started))
-		if _, err := r.client.CancelHandoff(b.Context(), a.ID, 0); err != nil {
-			b.Fatal(err)
-		}
+		value(r.client.CancelHandoff(b.Context(), a.ID, 0))(b)
 	}
 	quantiles(b, "trigger", all)
 }

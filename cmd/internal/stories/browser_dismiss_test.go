@@ -43,8 +43,6 @@ func TestBrowserDismissesAgentsThatDied(t *testing.T) {
 func awaitTmuxEnds(r *rig, ids ...int64) {
 	r.t.Helper()
 	for _, id := range ids {
-		if a := r.awaitState(id, daemon.Ended); *a.EndReason != "tmux_server_gone" {
-			r.t.Errorf("agent %d ended by %s", id, *a.EndReason)
-		}
+		equal(r.t, fmt.Sprintf("agent %d ended by", id), *r.awaitState(id, daemon.Ended).EndReason, "tmux_server_gone")
 	}
 }

@@ -133,12 +133,8 @@ func showsAHostileScreen(t *testing.T, p *tab, a daemon.Agent) {
 	for _, want := range []string{"</pre></main><script>", "┌──┐", "宽字", "&lt;b&gt;"} {
 		p.awaitText("#screen", want)
 	}
-	if colours := eval[[]string](p, "[...document.querySelectorAll('#screen span')].map(e => e.className + ' ' + getComputedStyle(e).color)"); !strings.Contains(strings.Join(colours, "\n"), "rgb(1, 200, 3)") {
-		t.Errorf("colours %q", colours)
-	}
-	if n := eval[int](p, "document.querySelectorAll('#screen :not(pre, span)').length"); n != 0 {
-		t.Errorf("%d elements that are no text of a screen", n)
-	}
+	holds(t, "colours", strings.Join(eval[[]string](p, "[...document.querySelectorAll('#screen span')].map(e => e.className + ' ' + getComputedStyle(e).color)"), "\n"), "rgb(1, 200, 3)")
+	equal(t, "elements that are no text of a screen", eval[int](p, "document.querySelectorAll('#screen :not(pre, span)').length"), 0)
 	p.wantSound("the agent's page")
 	p.takePicture("hostile-screen")
 }

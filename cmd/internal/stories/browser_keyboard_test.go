@@ -28,9 +28,7 @@ func startsAndStopsAnAgent(t *testing.T, p *tab) {
 	p.wantFocus("the filter", "#filter")
 	p.press(kb.Tab)
 	p.wantFocus("the button behind it", "[data-open=start-agent]")
-	if outline := eval[string](p, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
-		t.Errorf("where the focus is cannot be seen: outline %s", outline)
-	}
+	equal(t, "the outline that shows where the focus is", eval[string](p, "getComputedStyle(document.activeElement).outlineStyle"), "solid")
 	p.press(kb.Enter)
 	p.wantFocus("the dialog's first field", "#start-agent [name=persona]")
 	for range 12 { // The focus goes round more than once.
@@ -84,18 +82,14 @@ func approvesTheStepItShows(t *testing.T, p *tab) {
 	if got := eval[string](p, "document.title"); !strings.HasPrefix(got, "(1)") {
 		t.Errorf("title %q", got)
 	}
-	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.Contains(got, "waits for your approval") {
-		t.Errorf("what a screen reader says: %q", got)
-	}
+	holds(t, "what a screen reader says", eval[string](p, "document.getElementById('announce').textContent"), "waits for your approval")
 	p.takePicture("needs-you")
 	p.focus(approve)
 	p.press(kb.Enter)
 	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
 	awaitPipeline(r, run.ID, daemon.PipelineDone)
-	if got := getPipeline(r, run.ID).Steps[1].Comment; got != "ship it" {
-		t.Errorf("comment %q", got)
-	}
+	equal(t, "comment", getPipeline(r, run.ID).Steps[1].Comment, "ship it")
 	p.visit(fmt.Sprintf("/ui/pipelines/%d", run.ID))
 	p.awaitText("main .state", "done")
 	p.awaitText("main", "ship it")

@@ -31,9 +31,7 @@ func cancelsMessages(t *testing.T, p *tab, a daemon.Agent) {
 	p.wantNames("messages")
 	p.click(fmt.Sprintf("#delivery-%d button", first.ID))
 	p.awaitText("#toasts", fmt.Sprintf("message %d is cancelled", first.ID))
-	if got := r.awaitVerdict(a.ID, first.ID, daemon.NotSubmitted); got.Evidence != "cancelled by the operator" {
-		t.Errorf("the evidence is %q", got.Evidence)
-	}
+	equal(t, "the evidence", r.awaitVerdict(a.ID, first.ID, daemon.NotSubmitted).Evidence, "cancelled by the operator")
 	p.awaitText(fmt.Sprintf("#delivery-%d", first.ID), "not submitted")
 	release()
 	r.wantTold(a.ID, "take your time", "Then write down what you have seen")

@@ -52,9 +52,7 @@ func answersFromTheCard(t *testing.T, p *tab, a daemon.Agent) {
 	p.click(fmt.Sprintf("#permission-%d [data-open=deny]", asked.ID))
 	p.typeInto("#deny textarea", "Not on a Friday.")
 	p.click("#deny .primary")
-	if got := settle(asked.ID, daemon.Deny); got.Sentence != "Not on a Friday." {
-		t.Errorf("%+v", got)
-	}
+	equal(t, "the sentence", settle(asked.ID, daemon.Deny).Sentence, "Not on a Friday.")
 	asked = ask()
 	p.click(fmt.Sprintf("#permission-%d button:nth-of-type(2)", asked.ID))
 	p.awaitText("#confirm-title", "Bash(make deploy)")

@@ -39,9 +39,8 @@ func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	s.commit(&daemon.Change{NewPermissions: []*daemon.Permission{&second}})
 	commitAgents(r, 0, 45, strings.Repeat("n", 60))
 	p := openDashboard(r)
-	if got := eval[int](p, "document.querySelector('#main').innerText.split('permission for Bash').length - 1"); got != 15 {
-		t.Errorf("%d cards say what an agent asks permission for, want it once in 15", got) // those of commitAgents have no buttons
-	}
+	// Those of commitAgents have no buttons.
+	equal(t, "cards that say what an agent asks permission for", eval[int](p, "document.querySelector('#main').innerText.split('permission for Bash').length - 1"), 15)
 	for _, page := range append(s.pages(), page{"persona-lines", "/ui/personas/developer-con-1"}, page{"not-found", "/ui/agents/99999"}) {
 		p.refused = page.name == "not-found"
 		p.visit(page.path)
@@ -58,9 +57,7 @@ func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	out.refused = true
 	out.do(chromedp.Navigate(out.base+"/"), chromedp.WaitVisible(chromedp.CSS("h1")))
 	out.wantReadable("signed-out")
-	if status := eval[int](out, "fetch('/').then(a => a.status)"); status != http.StatusUnauthorized {
-		t.Errorf("a stranger gets status %d", status)
-	}
+	equal(t, "a stranger gets status", eval[int](out, "fetch('/').then(a => a.status)"), http.StatusUnauthorized)
 }
 
 // wantReadable fails if the page does not fit its screen, or has text that is hard to read; if long names leave their cards, rows and
@@ -116,9 +113,7 @@ func (p *tab) wantNames(what string) {
 		return // Nothing else can be reached while the dialog is open.
 	}
 	for _, landmark := range []string{"banner", "navigation", "main"} {
-		if count[landmark] != 1 {
-			p.r.t.Errorf("%s has %d of %s", what, count[landmark], landmark)
-		}
+		equal(p.r.t, what+": of "+landmark, count[landmark], 1)
 	}
 	levels := eval[[]int](p, `[...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].filter(h => h.checkVisibility() && !h.closest('.markdown')).map(h => Number(h.nodeName[1]))`)
 	for i, level := range levels {

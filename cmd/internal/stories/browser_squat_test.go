@@ -54,8 +54,7 @@ func sendsASquatterNoProof(t *testing.T, p *tab) {
 	r.halt()
 	p.awaitText("#light[data-state=away]", "the daemon does not answer")
 	squat := &squatter{}
-	l, err := net.Listen("tcp", r.cfg.Settings.Listen)
-	must(t, err)
+	l := value(net.Listen("tcp", r.cfg.Settings.Listen))(t)
 	server := &http.Server{Handler: squat}
 	served := make(chan struct{})
 	go func() {
@@ -63,9 +62,7 @@ func sendsASquatterNoProof(t *testing.T, p *tab) {
 		close(served)
 	}()
 	p.awaitText("#light[data-state=stranger]", "another program answers")
-	if failed := eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"); !strings.Contains(failed, "nothing was sent") {
-		t.Errorf("a click while the squatter listens fails with %q", failed)
-	}
+	holds(t, "a click while the squatter listens", eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"), "nothing was sent")
 	if shown := eval[string](p, "document.body.innerText"); strings.Contains(shown, "owned") {
 		t.Errorf("the page shows what the squatter says: %s", shown)
 	}
@@ -118,9 +115,7 @@ func asksForProofAfterAFeedBreak(t *testing.T, p *tab) {
 	})()`)
 	between := strings.Split(strings.Join(asked, " "), "/api/events")
 	for _, requests := range between[1 : len(between)-1] {
-		if !strings.Contains(requests, "/api/dashboard/hello") {
-			t.Errorf("the page asked %q: no proof between two feeds", asked)
-		}
+		holds(t, "what the page asked between two feeds", requests, "/api/dashboard/hello")
 	}
 }
 
@@ -136,13 +131,9 @@ func canBeSignedOut(t *testing.T, p *tab) {
 	p.awaitText("#confirm", "(this browser)")
 	p.click("#confirm [value=yes]")
 	p.awaitText("form", "Paste the link") // the page that was there before names the command, too, and goes on to this one
-	if got, err := p.r.client.Logins(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("logins are %v (%v)", got, err)
-	}
+	equal(t, "logins", len(value(p.r.client.Logins(t.Context()))(t)), 0)
 
 	p.signIn()
-	if _, err := p.r.client.RevokeLogins(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	value(p.r.client.RevokeLogins(t.Context()))(t)
 	p.awaitText("#light[data-state=signed-out]", "understudy dashboard")
 }

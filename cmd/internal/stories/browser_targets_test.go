@@ -123,6 +123,5 @@ func notifyTargets(r *rig, yaml string) {
 // hostOf returns the id of the rig's host.
 func hostOf(r *rig) string {
 	r.t.Helper()
-	host := value(r.dir.HostID())(r.t)
-	return host
+	return value(r.dir.HostID())(r.t)
 }

@@ -32,9 +32,7 @@ func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	p.typeInto("#filter", "developer")
 	release := r.holdTurn(a.ID, "wait")
 	p.awaitText(card+" .state", "working")
-	if got := eval[string](p, "document.activeElement.id + ' ' + document.activeElement.value"); got != "filter developer" {
-		t.Errorf("the focus and what was typed: %q", got)
-	}
+	equal(t, "the focus and what was typed", eval[string](p, "document.activeElement.id + ' ' + document.activeElement.value"), "filter developer")
 	p.typeInto("#filter", " zebra")
 	p.do(chromedp.WaitNotVisible(chromedp.CSS(card)))
 	p.clearField("#filter")
@@ -42,9 +40,7 @@ func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 
 	log := p.openTab("/ui/log")
 	metrics := eval[string](p, "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
-	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
-		t.Errorf("two tabs are not one reader of the feed:\n%s", metrics)
-	}
+	holds(t, "two tabs are one reader of the feed", metrics, "understudy_feed_readers 1\n")
 	for _, tab := range []*tab{p, log} {
 		tab.refused = true
 	}
@@ -204,9 +200,7 @@ func TestBrowserDecidesAboutALimit(t *testing.T) {
 	})
 	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
 	p.awaitText("main", "it goes on by itself after the reset")
-	if n := eval[float64](p, fmt.Sprintf("document.querySelectorAll(%q).length", button("wait"))); n != 0 {
-		t.Errorf("%v buttons to wait for an agent that waits", n)
-	}
+	equal(t, "buttons to wait for an agent that waits", eval[int](p, fmt.Sprintf("document.querySelectorAll(%q).length", button("wait"))), 0)
 	p.click(button("hand_over"))
 	p.awaitText("dialog[open]", "to a successor on its fallback?")
 	p.click("dialog[open] .primary")

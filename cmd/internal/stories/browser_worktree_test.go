@@ -4,7 +4,6 @@ package stories
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,9 +38,7 @@ func TestBrowserWorkTree(t *testing.T) {
 	p.wantReadable("worktree-diff")
 	p.setScreen(1280, "light")
 	p.visit("/ui/worktrees")
-	if got := eval[string](p, "getComputedStyle(document.querySelector('#tree-1 h2'), '::first-letter').textTransform"); got != "none" {
-		t.Errorf("the name of the branch is shown with its first letter in %s", got)
-	}
+	equal(t, "the first letter of the branch's name is changed to", eval[string](p, "getComputedStyle(document.querySelector('#tree-1 h2'), '::first-letter').textTransform"), "none")
 	p.wantReadable("worktrees")
 	p.wantNames("worktrees")
 	p.setScreen(1280, "light")
@@ -67,15 +64,11 @@ func TestBrowserWorkTree(t *testing.T) {
 	wantNoFile(t, v.Path)
 	p.click("#worktree [data-call$='/restore']")
 	p.awaitText("#worktree", "again")
-	if got := r.tree(v.ID).Look.Uncommitted; strings.Join(got, " ") != "notes.txt" {
-		t.Errorf("it came back with %v not committed", got)
-	}
+	equal(t, "not committed when it came back", r.tree(v.ID).Look.Uncommitted, []string{"notes.txt"})
 }
 
 // wantNone fails if the page has an element.
 func (p *tab) wantNone(selector string) {
 	p.r.t.Helper()
-	if n := eval[int](p, fmt.Sprintf("document.querySelectorAll(%q).length", selector)); n != 0 {
-		p.r.t.Errorf("the page has %d of %s", n, selector)
-	}
+	equal(p.r.t, selector+" on the page", eval[int](p, fmt.Sprintf("document.querySelectorAll(%q).length", selector)), 0)
 }

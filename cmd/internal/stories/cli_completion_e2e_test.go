@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -42,9 +41,7 @@ func (s *typist) awaitShownOnTerminal(pattern string) {
 
 func (s *typist) typeKeys(keys string) {
 	s.r.t.Helper()
-	if _, err := s.keyboard.WriteString(keys); err != nil {
-		s.r.t.Fatal(err)
-	}
+	value(s.keyboard.WriteString(keys))(s.r.t)
 }
 
 // shellEnv is an environment with understudy in PATH, for the rig's data directory.
@@ -122,9 +119,7 @@ func TestShellsCompleteIdsAndSlugs(t *testing.T) {
 		t.Fatalf("%v (install it: apt-get install fish): %s", err, out)
 	}
 	for _, want := range []string{fmt.Sprintf("%d\t$(touch ran) `touch ran`; touch ran, ", c.hostile.ID), "1\tdeveloper-con-1, idle\n", "reviewer-ada-1\t", "developer-con-1\tagent 1, idle\n"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("no %q in %s", want, out)
-		}
+		holds(t, "what is offered", string(out), want)
 	}
 	wantNoFile(t, filepath.Join(c.r.work, "ran"))
 }

@@ -47,9 +47,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	}
 
 	desktop(`test "$1" = "` + page + `"`)
-	if said := open(); !strings.Contains(said, "opens in your browser") {
-		t.Errorf("the command said %q", said)
-	}
+	holds(t, "the command", open(), "opens in your browser")
 	b, err := os.ReadFile(page)
 	if info, statErr := os.Stat(page); err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the file: %v, %v %v", info, err, statErr)
@@ -69,9 +67,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	there("the daemon was started again", false)
 
 	desktop("exit 3")
-	if said := open(); !strings.Contains(said, "/login?key=") {
-		t.Errorf("the command said %q", said)
-	}
+	holds(t, "the command", open(), "/login?key=")
 	there("no browser", false)
 }
 
@@ -81,9 +77,7 @@ func signInWith(t *testing.T, link string) {
 	address, key, _ := strings.Cut(link, "?key=")
 	res := value(http.Post(address, "application/json", strings.NewReader(`{"key": "`+key+`"}`)))(t)
 	res.Body.Close()
-	if res.StatusCode != http.StatusCreated {
-		t.Errorf("%s: %s", link, res.Status)
-	}
+	equal(t, link, res.StatusCode, http.StatusCreated)
 }
 
 // TestDashboardLoginsCanBeListedAndSignedOut: The command line lists the browsers that are signed in, and signs them

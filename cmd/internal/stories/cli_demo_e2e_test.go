@@ -28,8 +28,7 @@ func TestDemoKilledLeavesNothing(t *testing.T) {
 	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
 	stdout.await(t, done, `Still running`)
 	started := serversOf(t, filepath.Join(dir, "d"))
-	agents, err := exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output()
-	must(t, err)
+	agents := value(exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output())(t)
 	for text := range strings.FieldsSeq(string(agents)) {
 		started = append(started, findProcess(t, text))
 	}

@@ -2,7 +2,6 @@ package stories
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -82,8 +81,8 @@ func (r *demoRun) awaitPrinted(t *testing.T, pattern string) []string {
 func (r *demoRun) endByInterrupt(t *testing.T, code int, said, dir string, started []tmux.Process) {
 	t.Helper()
 	r.interrupt()
-	wardentest.Equal(t, "exit code", awaitExit(t, r.done), code)
-	wardentest.Equal(t, "stderr", r.stderr.String(), said)
+	equal(t, "exit code", awaitExit(t, r.done), code)
+	equal(t, "stderr", r.stderr.String(), said)
 	wantNothingLeft(t, dir, started)
 }
 
@@ -125,19 +124,13 @@ func serversOf(t *testing.T, dir string) []tmux.Process {
 func findProcess(t *testing.T, number string) tmux.Process {
 	t.Helper()
 	pid := value(strconv.Atoi(number))(t)
-	p, err := tmux.FindProcess(pid)
-	if err != nil {
-		t.Fatalf("process %d: %v", pid, err)
-	}
-	return p
+	return value(tmux.FindProcess(pid))(t)
 }
 
 // wantNothingLeft fails unless the folder and the processes of a demo are gone.
 func wantNothingLeft(t *testing.T, dir string, started []tmux.Process) {
 	t.Helper()
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there: %v", dir, err)
-	}
+	wardentest.Failed(os.Stat(dir))(t, dir, fs.ErrNotExist)
 	for _, p := range started {
 		if p.Alive() {
 			t.Errorf("process %d still runs", p.PID)

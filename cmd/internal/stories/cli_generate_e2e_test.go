@@ -100,9 +100,7 @@ func wantCancelled(r *rig, s *seat, a daemon.Agent, plain term.State) {
 	r.t.Helper()
 	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
 	s.wantTerminal(plain)
-	if h := r.latestHandoff(a.ID); h.Status != daemon.StatusCancelled {
-		r.t.Errorf("handoff is %s; want it cancelled", h.Status)
-	}
+	equal(r.t, "the handoff", r.latestHandoff(a.ID).Status, daemon.StatusCancelled)
 	if now := r.getAgent(a.ID); !now.Active() {
 		r.t.Errorf("agent %+v did not live on", now)
 	}

@@ -28,9 +28,7 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 		s.wantExit(commands.ExitDone)
 		// The line may wrap.
 		s.awaitPrinted(fmt.Sprintf("what came of it:\\s+`understudy pipeline show %d --step 1 --data ", id)+regexp.QuoteMeta(r.root)+"`\\s*$", 1)
-		if shown := s.shown(); !strings.Contains(shown, fmt.Sprintf("pipeline %d (issue_only): Sort the list", id)) || !strings.Contains(shown, "✓ 1/1 product-owner ") {
-			t.Errorf("terminal %t: %s", terminal, shown)
-		}
+		holds(t, fmt.Sprintf("terminal %t", terminal), s.shown(), fmt.Sprintf("pipeline %d (issue_only): Sort the list", id), "✓ 1/1 product-owner ")
 	}
 	r.misbehave("think=1h")
 	s := sit(r, false, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")

@@ -44,8 +44,7 @@ func runScripts(t *testing.T, pattern string) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			top, err := os.MkdirTemp("", "us") // short: socket paths are limited to 107 bytes
-			must(t, err)
+			top := value(os.MkdirTemp("", "us"))(t) // short: socket paths are limited to 107 bytes
 			t.Cleanup(func() { os.RemoveAll(top) })
 			dir := filepath.Join(top, "d")
 			script := value(os.ReadFile(file))(t)

@@ -105,14 +105,12 @@ func launchDaemon(r *rig, told crashDaemon) *daemonChild {
 	r.t.Helper()
 	told.Root, told.Settings, told.Environ, told.Binary, told.Hook = r.root, r.cfg.Settings, r.cfg.Environ, r.cfg.Binary, r.cfg.HookBinary
 	arg := value(json.Marshal(told))(r.t)
-	own, err := os.Executable() // No other program knows this command.
-	must(r.t, err)
+	own := value(os.Executable())(r.t) // No other program knows this command.
 	c := &daemonChild{cmd: exec.Command(own, "crash-serve", string(arg)), dead: make(chan struct{})}
 	c.cmd.Stderr = &c.log
-	out, err := c.cmd.StdoutPipe()
-	must(r.t, err)
+	out := value(c.cmd.StdoutPipe())(r.t)
 	must(r.t, c.cmd.Start())
-	_, err = out.Read(make([]byte, len("ready\n")))
+	_, err := out.Read(make([]byte, len("ready\n")))
 	c.up = err == nil
 	go func() {
 		_ = c.cmd.Wait() // Its error is only the signal.

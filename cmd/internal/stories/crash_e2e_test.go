@@ -15,7 +15,6 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestKilledDaemonEndsItsForkAndTheNextAsksAgain: The fork ends with the daemon that runs it. The next daemon asks
@@ -85,8 +84,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })
-	agents, err := r.client.Agents(ctx, api.ListOptions{})
-	must(r.t, err)
+	agents := value(r.client.Agents(ctx, api.ListOptions{}))(r.t)
 	if len(agents) != 2 || agents[0].ID != *h.SuccessorID || agents[0].EndedAt != nil || agents[1].EndedAt == nil {
 		r.t.Errorf("agents %+v: want the ended one and its one successor", agents)
 	}
@@ -100,9 +98,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 			r.t.Errorf("agent %d was told %d times, want %d\n%s", a.ID, n, want, b)
 		}
 	}
-	if files, err := os.ReadDir(filepath.Dir(h.FilePath)); err != nil || len(files) != 2 {
-		r.t.Errorf("files %v, %v: want the document and its context", files, err)
-	}
+	equal(r.t, "the document and its context: files", len(value(os.ReadDir(filepath.Dir(h.FilePath)))(r.t)), 2)
 	moves := value(r.client.Transitions(ctx, h.ID))(r.t)
 	var path []string
 	for i, m := range moves {
@@ -115,7 +111,7 @@ func wantEndedOnce(r *rig, h daemon.Handoff) {
 	if h.Mode == daemon.ModeGenerate {
 		want = strings.Replace(want, "instructing awaiting_document", "generating", 1)
 	}
-	wardentest.Equal(r.t, "went through", strings.Join(path, " "), want)
+	equal(r.t, "went through", strings.Join(path, " "), want)
 	panes := value(r.tmux.List(ctx))(r.t)
 	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
 		r.t.Errorf("panes %+v: want the successor's alone", panes)

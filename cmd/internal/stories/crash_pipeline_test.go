@@ -94,7 +94,5 @@ func wantPipelineOnce(r *rig, once ...string) {
 	for _, typ := range once {
 		wantPipelineEvents(r, p.ID, typ, 1)
 	}
-	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
-		r.t.Errorf("agents %+v, %v: want 2", list, err)
-	}
+	equal(r.t, "agents", len(value(r.client.Agents(r.t.Context(), allRows))(r.t)), 2)
 }

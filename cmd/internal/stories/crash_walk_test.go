@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,16 +39,11 @@ func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 		}
 		for _, id := range []int64{h.AgentID, *h.SuccessorID} {
 			r.awaitAgent(id, "not in a turn", func(a daemon.Agent) bool { return a.State == daemon.Idle || a.State == daemon.Ended })
-			if n := submissions([]byte(r.readFile(*r.getAgent(id).TranscriptPath)), h.Ref); n != 1 {
-				t.Errorf("%s: agent %d was told %d times, want once", p, id, n)
-			}
+			equal(t, fmt.Sprintf("%s: agent %d was told", p, id), submissions([]byte(r.readFile(*r.getAgent(id).TranscriptPath)), h.Ref), 1)
 		}
 		a = r.awaitAgent(*h.SuccessorID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Pane != nil })
 	}
-	handoffs, err := r.client.Handoffs(t.Context(), api.ListOptions{})
-	if err != nil || len(handoffs) != len(points) {
-		t.Errorf("%d handoffs, %v; want %d", len(handoffs), err, len(points))
-	}
+	equal(t, "handoffs", len(value(r.client.Handoffs(t.Context(), api.ListOptions{}))(t)), len(points))
 }
 
 // killPostgres kills the postmaster of the private cluster.

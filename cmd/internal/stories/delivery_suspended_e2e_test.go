@@ -68,9 +68,7 @@ func TestAgentStoppedBeforeTypingIsNotTypedTo(t *testing.T) {
 	})
 	g.goOn()
 	r.awaitState(a.ID, daemon.Waiting)
-	if got := r.deliveries(a.ID)[0]; got.State != daemon.DeliveryQueued {
-		t.Errorf("delivery %+v, want it queued", got)
-	}
+	equal(t, "the delivery", r.deliveries(a.ID)[0].State, daemon.DeliveryQueued)
 	if view, err := theirs.Look(t.Context(), shell.Ref); err != nil || strings.Contains(view.Screen, "typed-into") {
 		t.Errorf("the shell shows %q, %v", view.Screen, err)
 	}

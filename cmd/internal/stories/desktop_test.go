@@ -47,9 +47,7 @@ func newDunst(t *testing.T) *dunstDesktop {
 		t.Fatalf("Xvfb: %v", err)
 	}
 	d.display = ":" + strings.TrimSpace(string(number[:n]))
-	if d.conn, err = dbus.Connect(d.bus.Address); err != nil {
-		t.Fatal(err)
-	}
+	d.conn = value(dbus.Connect(d.bus.Address))(t)
 	t.Cleanup(func() { _ = d.conn.Close() })
 	owned := make(chan *dbus.Signal, 10)
 	d.conn.Signal(owned)

@@ -161,9 +161,7 @@ func TestTryVersions(t *testing.T) {
 	if got := tried.Words(); got != "1.0.37 – 1.0.98" || trials > 18 || len(tried.Passed)+len(tried.Failed) != trials {
 		t.Errorf("%d trials: %s of %+v", trials, got, tried)
 	}
-	if got := tryVersions([]string{"1.0.0"}, 5, func(string) bool { return true }); got.Words() != "1.0.0" {
-		t.Errorf("one version: %+v", got)
-	}
+	equal(t, "one version", tryVersions([]string{"1.0.0"}, 5, func(string) bool { return true }).Words(), "1.0.0")
 }
 
 // errNotReleased says that npm cannot give a version.
@@ -193,8 +191,7 @@ func outcomeOf(t *testing.T, rt *runtimes.Runtime, version string) runtimes.Verd
 // tellOf runs stories with one version of a CLI in a process of its own.
 func tellOf(t *testing.T, rt *runtimes.Runtime, version, tell string, want int) error {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := value(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run", tell, "-test.timeout", "10m", "-test.v")
 	// Not below this process's own temporary directory, whose paths are longer: the story of the handoff fails there with four
 	// of the CLIs, and that of the resumption with Gemini CLI. A text of more than 800 characters becomes a file, which the

@@ -16,9 +16,7 @@ import (
 func TestALongExperienceStopsNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if _, err := r.dir.Seed(); err != nil {
-		t.Fatal(err)
-	}
+	value(r.dir.Seed())(t)
 	must(t, os.WriteFile(filepath.Join(r.dir.Persona(con), "experience.md"), []byte(strings.Repeat("- Mind the roof.\n", 200_000)), 0o600))
 	r.start()
 	r.startAgent(con)

@@ -28,9 +28,7 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 	line = strings.ReplaceAll(line, "$ARGUMENTS", focus)
 	script := filepath.Join(t.TempDir(), "line")
 	writeFile(r, script, line)
-	if env := launchEnv(r, a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
-		t.Errorf("the agent was given socket %s, want %s", env["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
-	}
+	equal(t, "the agent was given socket", launchEnv(r, a.ID)["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
 	code, out, errs := runInside(r, a.ID, "", "bash "+script)
 	// The id may be 2: a request that comes while a hook writes the agent's row is tried again, with another id.
 	var id int64

@@ -38,9 +38,7 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	if next.PaneSocket != r.dir.TmuxSocket() || next.Generation != 2 || next.Cwd != a.Cwd {
 		t.Errorf("successor %+v: want it on our server, in %s", next, a.Cwd)
 	}
-	if argv := strings.Join(launchFile(r, next.ID).Argv, " "); !strings.Contains(argv, "--model opus-of-theirs") || !strings.Contains(argv, "--permission-mode manual") {
-		t.Errorf("successor launched by %q: want its predecessor's model and mode", argv)
-	}
+	holds(t, "the successor has its predecessor's model and mode", strings.Join(launchFile(r, next.ID).Argv, " "), "--model opus-of-theirs", "--permission-mode manual")
 
 	must(t, theirs.Paste(t.Context(), shell.Ref, "echo still-$((40+2))", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}))
 	tmuxtest.Eventually(t, "the person's shell answers", func() bool {

@@ -27,13 +27,12 @@ func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{script}}}
 	r.start()
 	a := r.startAgent(con) // Nobody has said a word to it.
-	in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
-	must(t, err)
+	in := value(r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true}))(t)
 	awaitGenerationFailure(r, in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
 
 	doTurn(r, a.ID, "hello")
 	must(t, os.Remove(script))
-	_, err = r.client.RetryHandoff(t.Context(), in.HandoffID, "")
+	_, err := r.client.RetryHandoff(t.Context(), in.HandoffID, "")
 	wantRefused(t, err, daemon.CodeRuntimeMissing, script)
 	write()
 	r.retryHandoff(in.HandoffID)

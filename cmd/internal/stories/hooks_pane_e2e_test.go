@@ -63,10 +63,7 @@ func TestRunInsideAPersonsAgentIsNoAgent(t *testing.T) {
 	dl := r.sendMessage(a.ID, "some work")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Idle)
-	list, err := r.client.Agents(t.Context(), allRows)
-	if err != nil || len(list) != 1 {
-		t.Errorf("agents %+v (%v), want one", list, err)
-	}
+	equal(t, "agents", len(value(r.client.Agents(t.Context(), allRows))(t)), 1)
 	if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID || now.Pane == nil || *now.Pane != *a.Pane {
 		t.Errorf("agent\n   was %+v\nand is %+v", a, now)
 	}

@@ -44,6 +44,11 @@ func TestMain(m *testing.M) {
 	os.Exit(commands.Main(os.Args[1:]))
 }
 
-var must = wardentest.Must
+var must, holds, wantErr = wardentest.Must, wardentest.Holds, wardentest.WantErr
 
 func value[T any](v T, err error) func(testing.TB) T { return wardentest.Value(v, err) }
+
+func equal[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	wardentest.Equal(t, what, got, want)
+}

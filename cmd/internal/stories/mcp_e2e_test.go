@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -108,8 +107,7 @@ func openMCPFor(r *rig, t *testing.T, agentID int64) *mcpSession {
 	open := func(name string) *os.File {
 		path := filepath.Join(dir, name)
 		must(t, syscall.Mkfifo(path, 0o600))
-		f, err := os.OpenFile(path, os.O_RDWR, 0) // does not wait for the other end
-		must(t, err)
+		f := value(os.OpenFile(path, os.O_RDWR, 0))(t) // does not wait for the other end
 		return f
 	}
 	in, out := open("in"), open("out")
@@ -177,9 +175,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	if !slices.Equal(names, mcpTools) {
-		t.Errorf("tools %q, want %q and no others", names, mcpTools)
-	}
+	equal(t, "tools", names, mcpTools)
 	if got := m.mustCall("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
 		t.Errorf("whoami: %v", got)
 	}
@@ -190,9 +186,7 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
 	release := r.holdTurn(a.ID, "long work")
 	got := m.mustCall("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
-	if !strings.Contains(got["next"].(string), "Finish your turn") {
-		t.Errorf("request: %v", got)
-	}
+	holds(t, "the request", got["next"].(string), "Finish your turn")
 	m.wantFailure("request_handoff", nil, "Handoff already in progress")
 	id := int64(got["handoff_id"].(float64))
 	r.awaitNote(id, noteBusyPart)

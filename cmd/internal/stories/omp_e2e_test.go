@@ -80,9 +80,7 @@ func keepsAnInstructionFromAnInterruption(r *runtimeRig, a daemon.Agent) int64 {
 	r.personPresses(a.ID, tmux.Escape)
 	r.awaitState(a.ID, daemon.Idle)
 	r.api.Release()
-	if _, err := r.client.CancelHandoff(r.t.Context(), a.ID, 0); err != nil {
-		r.t.Fatal(err)
-	}
+	value(r.client.CancelHandoff(r.t.Context(), a.ID, 0))(r.t)
 	r.talk(a.ID, "never mind the document")
 	r.wantOnce("never mind the document")
 	return a.ID
@@ -145,9 +143,7 @@ func asksAPerson(r *runtimeRig, a daemon.Agent) int64 {
 	r.api.SetScript(claudetest.Ask("paint the door", question, complies))
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "paint the door").ID, daemon.Submitted)
 	waits := r.awaitState(a.ID, daemon.Waiting)
-	if !strings.Contains(waits.WaitsFor, "Which colour for the door?") {
-		r.t.Errorf("it waits for %q", waits.WaitsFor)
-	}
+	holds(r.t, "it waits for", waits.WaitsFor, "Which colour for the door?")
 	r.awaitShown(a.ID, "Which colour for the door?")
 	if s := r.rt.ReadScreen(runtimes.View{Text: r.shown(a.ID)}); s.Composer || s.Dialog == "" {
 		r.t.Errorf("the screen with the question is read as %+v:\n%s", s, r.shown(a.ID))
@@ -173,9 +169,7 @@ func compacts(r *runtimeRig, a daemon.Agent) int64 {
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "is it full?").ID, daemon.Submitted)
 	r.awaitHooks(a.ID, hooks.PreCompact, 1)
 	r.awaitHooks(a.ID, hooks.SessionStart, starts+1)
-	if n := len(r.agentEvents(a.ID, "agent_compacting")); n != 1 {
-		r.t.Errorf("%d compactions are told", n)
-	}
+	equal(r.t, "compactions told", len(r.agentEvents(a.ID, "agent_compacting")), 1)
 	r.awaitState(a.ID, daemon.Idle)
 	r.talk(a.ID, "what now?")
 	if c := r.getAgent(a.ID).Context; c == nil || c.Tokens > realcli.Window/2 {

@@ -3,7 +3,6 @@
 package stories
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -65,13 +64,9 @@ func TestSecondDaemonOfAHostIsRefused(t *testing.T) {
 	first := startDaemonChild(r)
 	id := startPipeline(r, "held", roof).ID
 	awaitWorkingAgent(r, id, 1)
-	if err := serve.Run(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
-		t.Errorf("a second daemon in the data directory: %v", err)
-	}
+	wantErr(t, "a second daemon in the data directory", serve.Run(t.Context(), r.cfg), "another daemon")
 	other.cfg.Settings.DatabaseURL, other.cfg.Host = r.cfg.Settings.DatabaseURL, getPipeline(r, id).Host
-	if err := serve.Run(t.Context(), other.cfg); !errors.Is(err, db.ErrHostTaken) {
-		t.Errorf("a second daemon of the host elsewhere: %v", err)
-	}
+	wantErr(t, "a second daemon of the host elsewhere", serve.Run(t.Context(), other.cfg), db.ErrHostTaken)
 	first.kill()
 	r.start()
 	release()

@@ -31,14 +31,10 @@ func TestLongPipelinePromptStandsInAFile(t *testing.T) {
 	if len(got) != 1 || len(got[0]) > 1000 || !strings.Contains(got[0], path) {
 		t.Fatalf("agent was told %.2000q, want it to name %s", got, path)
 	}
-	if r.readFile(path) != prompt {
-		t.Error("the file does not hold the prompt byte for byte")
-	}
+	equal(t, "the prompt in the file", r.readFile(path), prompt)
 	argv := launchFile(r, agent).Argv
 	settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
-	if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
-		t.Errorf("settings do not allow %s:\n%s", rule, settings)
-	}
+	holds(t, "settings", settings, fmt.Sprintf("%q", "Read(/"+path+")"))
 	r.misbehave("")
 	r.personTypes(agent, "read it", tmux.Enter)
 	awaitPipeline(r, p.ID, daemon.PipelineDone)

@@ -65,9 +65,7 @@ func wantNoPanes(r *rig) {
 // wantOnlyPrompt fails unless the agent was told only this text, and only its exit command was typed.
 func wantOnlyPrompt(r *rig, agentID int64, want string) {
 	r.t.Helper()
-	if got := r.told(agentID); len(got) != 1 || got[0] != want {
-		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
-	}
+	equal(r.t, fmt.Sprintf("agent %d was told", agentID), r.told(agentID), []string{want})
 	r.awaitState(agentID, daemon.Ended)
 	r.wantKinds(agentID, daemon.KindExit)
 }
@@ -94,10 +92,7 @@ func stopStages(r *rig, agentID int64) []string {
 // cancelHandoff cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
 func cancelHandoff(r *rig, agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
-	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
-	if err != nil {
-		r.t.Fatalf("cancel: %v", err)
-	}
+	h := value(r.client.CancelHandoff(r.t.Context(), agentID, 0))(r.t)
 	if h.Status != daemon.StatusCancelled || h.Error == nil || h.Error.Message != "Handoff cancelled" || h.Error.Phase != in || h.CompletedAt == nil {
 		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
 	}

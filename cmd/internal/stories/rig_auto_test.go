@@ -16,7 +16,6 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // Helpers for the stories of mode generate and of the context meter.
@@ -92,11 +91,7 @@ func awaitGenerationFailure(r *rig, id int64, code, message string) daemon.Hando
 	if h.Error == nil || h.Error.Phase != daemon.Generating || string(h.Error.Code) != code || h.Error.Message != message {
 		r.t.Fatalf("handoff %d: %+v, want %s %q in generating\n%s", id, h.Error, code, message, r.report())
 	}
-	for _, part := range []string{fmt.Sprintf("`understudy handoff retry %d`", id), "`--mode agent`"} {
-		if !strings.Contains(h.Error.Hint, part) {
-			r.t.Errorf("hint %q does not name %s", h.Error.Hint, part)
-		}
-	}
+	holds(r.t, "the hint", h.Error.Hint, fmt.Sprintf("`understudy handoff retry %d`", id), "`--mode agent`")
 	awaitAlert(r, id, "handoff_failed")
 	if told := field(r.t, r.handoffEvents(id, "handoff_failed")[0], "message"); told != message+"; "+h.Error.Hint+"." {
 		r.t.Errorf("operator was told %q, want the failure and its hint", told)
@@ -161,8 +156,7 @@ func backdateRegistration(r *rig, agentID int64) {
 func handoffsOf(r *rig, agentID int64) []daemon.Handoff {
 	r.t.Helper()
 	store := r.database()
-	list := value(store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100}))(r.t)
-	return list
+	return value(store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100}))(r.t)
 }
 
 // wantHandoffs fails unless the agent has had n handoffs. It first gives an idle agent a turn: the daemon types that
@@ -185,7 +179,7 @@ func awaitAutomatic(r *rig, agentID int64) daemon.Handoff {
 		list = handoffsOf(r, agentID)
 		return len(list) > 0, fmt.Sprintf("%+v", r.getAgent(agentID).Context)
 	})
-	wardentest.Equal(r.t, "handoff for", list[0].Reason, daemon.ReasonContext)
+	equal(r.t, "handoff for", list[0].Reason, daemon.ReasonContext)
 	return list[0]
 }
 
@@ -197,9 +191,7 @@ func wantTiers(r *rig, agentID int64, want ...daemon.Tier) {
 		tier, _ := field(r.t, e, "tier").(string)
 		got = append(got, daemon.Tier(tier))
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		r.t.Errorf("agent %d: tiers %q, want %q", agentID, got, want)
-	}
+	equal(r.t, fmt.Sprintf("agent %d: tiers", agentID), got, want)
 }
 
 // settingsFile is the path of the scripted agents' settings. Their commands lie beside it.
@@ -227,9 +219,7 @@ func (r *rig) appendLine(path string, line map[string]any) {
 	b := value(json.Marshal(line))(r.t)
 	f := value(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(r.t)
 	defer f.Close()
-	if _, err := f.Write(append(b, '\n')); err != nil {
-		r.t.Fatal(err)
-	}
+	value(f.Write(append(b, '\n')))(r.t)
 }
 
 // newForeignHook makes a hook of an agent that a person started.

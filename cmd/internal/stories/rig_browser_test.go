@@ -100,8 +100,7 @@ func newBrowser(r *rig) *tab {
 // signIn opens a link to the dashboard, and presses the button of its page.
 func (p *tab) signIn() {
 	p.r.t.Helper()
-	link, err := p.r.client.DashboardLink(p.r.t.Context(), api.LinkFor{})
-	must(p.r.t, err)
+	link := value(p.r.client.DashboardLink(p.r.t.Context(), api.LinkFor{}))(p.r.t)
 	p.do(chromedp.Navigate(link.URL))
 	p.takePicture("sign-in")
 	p.click("#sign-in")
@@ -222,9 +221,9 @@ func eval[T any](p *tab, expression string) T {
 	return v
 }
 
-// holds waits in the page until a condition holds. It gives up after a while, because a page that changes to another one forgets
+// untilHeld waits in the page until a condition holds. It gives up after a while, because a page that changes to another one forgets
 // who waits.
-const holds = `(condition => new Promise(done => {
+const untilHeld = `(condition => new Promise(done => {
 	const end = held => { observer.disconnect(); done(held); };
 	const observer = new MutationObserver(() => condition() && end(true));
 	observer.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
@@ -238,7 +237,7 @@ func (p *tab) awaitThat(what, expression string) {
 	p.r.await(what, func() (bool, string) {
 		ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
 		defer cancel()
-		held, err := chromedp.Run(ctx, chromedp.Evaluate[bool](holds+"(() => "+expression+")", chromedp.EvalAwaitPromise))
+		held, err := chromedp.Run(ctx, chromedp.Evaluate[bool](untilHeld+"(() => "+expression+")", chromedp.EvalAwaitPromise))
 		if err != nil { // the page changes to another one
 			return false, err.Error()
 		}

@@ -122,8 +122,7 @@ func contextOf(r *rig, h daemon.Handoff) contextFile {
 func recordOf(r *rig, handoffID int64) daemon.Record {
 	r.t.Helper()
 	store := r.database()
-	rec := value(store.Record(r.t.Context(), handoffID))(r.t)
-	return rec
+	return value(store.Record(r.t.Context(), handoffID))(r.t)
 }
 
 // keepLog makes the daemon log one JSON object a line into the returned buffer. Call it before start.

@@ -35,8 +35,7 @@ func startInside(r *rig, agentID int64, command string) {
 		return err == nil, fmt.Sprint(err)
 	})
 	r.t.Cleanup(func() { _ = shell.Close() }) // ends the shell
-	_, err := fmt.Fprintf(shell, "%s &\n", command)
-	must(r.t, err)
+	value(fmt.Fprintf(shell, "%s &\n", command))(r.t)
 }
 
 // runInside runs a shell's line in a process of the agent, and returns what it has written and its exit code.

@@ -29,8 +29,7 @@ func TestKilledTestsLeaveNothing(t *testing.T) {
 		beVictim(t)
 		return
 	}
-	own, err := os.Executable()
-	must(t, err)
+	own := value(os.Executable())(t)
 	cmd := exec.Command(own, "-test.run=^TestKilledTestsLeaveNothing$")
 	cmd.Env = append(os.Environ(), victim+"=1")
 	stdout, done := newOutput(), make(chan int, 1)
@@ -64,9 +63,7 @@ func beVictim(t *testing.T) {
 	cluster := filepath.Dir(database.Host)
 	postmaster := value(os.ReadFile(filepath.Join(cluster, "data", "postmaster.pid")))(t)
 	var pid int
-	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
-		t.Fatal(err)
-	}
+	value(fmt.Sscan(string(postmaster), &pid))(t)
 	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket), "and", cluster)
 	<-time.After(time.Minute) // It ends by itself if the test that should kill it was killed.
 }

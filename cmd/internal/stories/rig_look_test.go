@@ -60,22 +60,19 @@ func (r *rig) awaitShown(agentID int64, text string) {
 
 func (r *rig) getAgent(id int64) daemon.Agent {
 	r.t.Helper()
-	a := value(r.client.Agent(r.t.Context(), id))(r.t)
-	return a
+	return value(r.client.Agent(r.t.Context(), id))(r.t)
 }
 
 // latestHandoff is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id
 // as well.
 func (r *rig) latestHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()
-	h := value(r.client.LatestHandoff(r.t.Context(), agentID))(r.t)
-	return h
+	return value(r.client.LatestHandoff(r.t.Context(), agentID))(r.t)
 }
 
 func (r *rig) getHandoff(id int64) daemon.Handoff {
 	r.t.Helper()
-	h := value(r.client.Handoff(r.t.Context(), id))(r.t)
-	return h
+	return value(r.client.Handoff(r.t.Context(), id))(r.t)
 }
 
 func (r *rig) awaitState(id int64, state daemon.AgentState) daemon.Agent {
@@ -97,11 +94,7 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 // sendMessage sends the agent a message through the API.
 func (r *rig) sendMessage(agentID int64, text string) daemon.Delivery {
 	r.t.Helper()
-	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, false)
-	if err != nil {
-		r.t.Fatalf("message: %v", err)
-	}
-	return dl
+	return value(r.client.SendMessage(r.t.Context(), agentID, text, false))(r.t)
 }
 
 // holdTurn begins a turn that goes on until release is called.
@@ -145,9 +138,7 @@ func (r *rig) wantKinds(agentID int64, want ...daemon.DeliveryKind) {
 	for _, dl := range r.deliveries(agentID) {
 		got = append(got, dl.Kind)
 	}
-	if !slices.Equal(got, want) {
-		r.t.Errorf("agent %d: deliveries %v, want %v", agentID, got, want)
-	}
+	equal(r.t, fmt.Sprintf("agent %d: deliveries", agentID), got, want)
 }
 
 // entry is one line of a transcript.
@@ -274,9 +265,7 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 	if h.Status != daemon.StatusFailed || h.Error == nil || h.Error.Phase != phase || string(h.Error.Code) != code {
 		r.t.Fatalf("handoff %d: %s %+v, want %s in %s\n%s", id, h.Status, h.Error, code, phase, r.report())
 	}
-	if want := fmt.Sprintf("understudy handoff retry %d", id); !strings.Contains(h.Error.Message, want) {
-		r.t.Errorf("failure %q does not name `%s`", h.Error.Message, want)
-	}
+	holds(r.t, "the failure", h.Error.Message, fmt.Sprintf("understudy handoff retry %d", id))
 	if n := len(h.Error.Message); strings.Count(h.Error.Message, "\n") > 0 || n == 0 || h.Error.Message[n-1] != '.' {
 		r.t.Errorf("failure %q is not one sentence", h.Error.Message)
 	}
@@ -293,9 +282,7 @@ func (r *rig) retryHandoff(id int64) {
 // retryHandoffIn retries a failed handoff in a mode; "": in the mode that it has.
 func (r *rig) retryHandoffIn(id int64, mode daemon.Mode) {
 	r.t.Helper()
-	if _, err := r.client.RetryHandoff(r.t.Context(), id, mode); err != nil {
-		r.t.Fatalf("retry: %v", err)
-	}
+	value(r.client.RetryHandoff(r.t.Context(), id, mode))(r.t)
 }
 
 // wantError fails unless err has this kind and exactly this sentence.
@@ -316,7 +303,5 @@ func (r *rig) wantOneLive(agentID int64, h daemon.Handoff) {
 			live = append(live, a.ID)
 		}
 	}
-	if len(live) != 1 || live[0] != *h.SuccessorID {
-		r.t.Errorf("agents %v live after agent %d, want only %d", live, agentID, *h.SuccessorID)
-	}
+	equal(r.t, fmt.Sprintf("live after agent %d", agentID), live, []int64{*h.SuccessorID})
 }

@@ -38,10 +38,7 @@ func startPerson(r *rig, server *tmux.Server) *person {
 	must(r.t, syscall.Mkfifo(fifo, 0o600))
 	argv := []string{"sh", "-c", `while :; do read -r line <"$1" && eval "$line"; done`, "sh", fifo}
 	if server != nil {
-		var err error
-		if p.pane, err = server.Spawn(r.t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: argv}); err != nil {
-			r.t.Fatal(err)
-		}
+		p.pane = value(server.Spawn(r.t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: argv}))(r.t)
 		p.pid = p.pane.PID
 		return p
 	}
@@ -57,8 +54,7 @@ func startPerson(r *rig, server *tmux.Server) *person {
 func registerBySpool(r *rig, session string, pane tmux.PaneInfo) daemon.Agent {
 	r.t.Helper()
 	proc := value(tmux.FindProcess(pane.PID))(r.t)
-	body, err := json.Marshal(map[string]string{"session_id": session, "cwd": r.work, "source": "startup", "transcript_path": "/t/" + session + ".jsonl"})
-	must(r.t, err)
+	body := value(json.Marshal(map[string]string{"session_id": session, "cwd": r.work, "source": "startup", "transcript_path": "/t/" + session + ".jsonl"}))(r.t)
 	now := time.Now()
 	spoolHooks(r, hooks.Envelope{
 		Key: hooks.NewKey(now), Event: "SessionStart", At: now, Body: body, Pane: pane.Pane, Tmux: fmt.Sprintf("%s,%d,0", pane.Socket, pane.ServerPID),

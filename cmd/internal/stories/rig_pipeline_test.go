@@ -11,7 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/pipelines"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // writeTemplate writes a pipeline template with one step for each string. Further keys of a step follow its agent:
@@ -46,20 +45,12 @@ func startPipeline(r *rig, template, prompt string) daemon.Pipeline {
 
 func createPipeline(r *rig, in pipelines.NewPipeline) daemon.Pipeline {
 	r.t.Helper()
-	p, err := r.client.CreatePipeline(r.t.Context(), in)
-	if err != nil {
-		r.t.Fatalf("pipeline: %v", err)
-	}
-	return p
+	return value(r.client.CreatePipeline(r.t.Context(), in))(r.t)
 }
 
 func getPipeline(r *rig, id int64) daemon.Pipeline {
 	r.t.Helper()
-	p, err := r.client.Pipeline(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatalf("pipeline %d: %v", id, err)
-	}
-	return p
+	return value(r.client.Pipeline(r.t.Context(), id))(r.t)
 }
 
 // awaitPipeline waits until the pipeline has one of the statuses. It fails if the pipeline ends with any other
@@ -100,7 +91,7 @@ func stepStatuses(p daemon.Pipeline) string {
 // wantSteps fails unless the pipeline's steps have these statuses.
 func wantSteps(r *rig, p daemon.Pipeline, want string) {
 	r.t.Helper()
-	wardentest.Equal(r.t, fmt.Sprintf("steps of pipeline %d", p.ID), stepStatuses(p), want)
+	equal(r.t, fmt.Sprintf("steps of pipeline %d", p.ID), stepStatuses(p), want)
 }
 
 func said(s *string) string {
@@ -114,8 +105,7 @@ func said(s *string) string {
 func pipelineEvents(r *rig, id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
-	events := value(store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000}))(r.t)
-	return events
+	return value(store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000}))(r.t)
 }
 
 // newHoldFile returns a path for the directive @hold, and a function that makes the file.
@@ -144,19 +134,14 @@ func awaitWorkingAgent(r *rig, id int64, n int) daemon.Agent {
 func agentRow(r *rig, agentID int64) daemon.Agent {
 	r.t.Helper()
 	store := r.database()
-	a := value(store.Agent(r.t.Context(), agentID))(r.t)
-	return a
+	return value(store.Agent(r.t.Context(), agentID))(r.t)
 }
 
 // approvePipeline waits until the pipeline waits for approval, and approves it.
 func approvePipeline(r *rig, id int64, comment string) daemon.Pipeline {
 	r.t.Helper()
 	awaitPipeline(r, id, daemon.PipelineWaiting)
-	p, err := r.client.ApprovePipeline(r.t.Context(), id, pipelines.Decision{Comment: comment})
-	if err != nil {
-		r.t.Fatalf("approve: %v", err)
-	}
-	return p
+	return value(r.client.ApprovePipeline(r.t.Context(), id, pipelines.Decision{Comment: comment}))(r.t)
 }
 
 // holdingStep returns a step for a template. Its agent's turn goes on until release is called.

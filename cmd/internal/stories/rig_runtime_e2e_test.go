@@ -176,8 +176,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	t.Helper()
 	claudeSlots <- struct{}{}
 	t.Cleanup(func() { <-claudeSlots })
-	rt, err := catalog.For(c.name)
-	must(t, err)
+	rt := value(catalog.For(c.name))(t)
 	r := &runtimeRig{runtimeCase: c, runtimePlace: c.place(t, complies), rt: rt, tap: &hookTap{}}
 	r.rig = newRigIn(t, r.data)
 	r.rig.work = r.runtimePlace.work
@@ -197,9 +196,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 			return err
 		},
 	})
-	if _, err := r.dir.Seed(); err != nil {
-		t.Fatal(err)
-	}
+	value(r.dir.Seed())(t)
 	must(t, data.WriteFile(r.experience(), []byte(known+"\n"), 0o600))
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -392,9 +389,7 @@ func called(r claudetest.Request, call claudetest.Reply) bool {
 func (r *runtimeRig) wantUntouched(before map[string]string) {
 	r.t.Helper()
 	for path, was := range before {
-		if now := fileText(path); now != was {
-			r.t.Errorf("%s of the person's was changed from\n%s\nto\n%s", path, was, now)
-		}
+		equal(r.t, path, fileText(path), was)
 	}
 }
 

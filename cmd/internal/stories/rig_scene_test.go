@@ -109,10 +109,7 @@ func (s *scene) changeFiles(a *daemon.Agent) {
 	repo.Write("parcels.go", "package parcels\n\nfunc Weigh() int {\n\treturn 1\n}\n")
 	repo.Write("logo.bin", "a\x00b")
 	repo.Commit(s.now.Add(-time.Hour))
-	base, err := git.NewDiffer(cmdtest.GitTestEnv()).Begin(s.r.t.Context(), repo.Dir, a.CreatedAt)
-	if err != nil {
-		s.r.t.Fatal(err)
-	}
+	base := value(git.NewDiffer(cmdtest.GitTestEnv()).Begin(s.r.t.Context(), repo.Dir, a.CreatedAt))(s.r.t)
 	a.Cwd, a.Base = repo.Dir, &base
 	said := strings.ReplaceAll(s.say("Weigh returns grams, and its comment is long enough to need more than a phone's width."), "\x00", "") // not binary
 	repo.Write("parcels.go", "package parcels\n\n// "+said+"\nfunc Weigh() int {\n\treturn 1000\n}\n")
@@ -137,11 +134,7 @@ func (s *scene) commit(c *daemon.Change) {
 
 func (s *scene) nextID(kind daemon.IDKind) int64 {
 	s.r.t.Helper()
-	id, err := s.store.NextID(s.r.t.Context(), kind)
-	if err != nil {
-		s.r.t.Fatal(err)
-	}
-	return id
+	return value(s.store.NextID(s.r.t.Context(), kind))(s.r.t)
 }
 
 func (s *scene) addAgent(key, slug string, state daemon.AgentState, used int, change func(*daemon.Agent)) {
@@ -169,10 +162,7 @@ func (s *scene) addAgent(key, slug string, state daemon.AgentState, used int, ch
 
 func (s *scene) newEvent(typ string, agentID int64, payload map[string]any) *event.Event {
 	s.r.t.Helper()
-	body, err := json.Marshal(payload)
-	if err != nil {
-		s.r.t.Fatal(err)
-	}
+	body := value(json.Marshal(payload))(s.r.t)
 	return &event.Event{Type: event.Type(typ), Host: farHost, AgentID: &agentID, Payload: body}
 }
 

@@ -79,9 +79,7 @@ func (s *seat) awaitPrinted(pattern string, times int) {
 
 func (s *seat) typeKeys(keys string) {
 	s.r.t.Helper()
-	if _, err := s.keyboard.WriteString(keys); err != nil {
-		s.r.t.Fatal(err)
-	}
+	value(s.keyboard.WriteString(keys))(s.r.t)
 }
 
 // wantExit waits until the command ends, and checks its exit code.
@@ -111,9 +109,7 @@ func (s *seat) wantEnd(code int, last ...string) {
 		tail[i] = tail[i][strings.LastIndex(tail[i], "\x1b[J")+1:] // The terminal has erased what was drawn before.
 		tail[i] = strings.TrimPrefix(tail[i], "[J")
 	}
-	if strings.Join(tail, "\n") != strings.Join(last, "\n") {
-		s.r.t.Errorf("last lines %q, want %q", tail, last)
-	}
+	equal(s.r.t, "last lines", strings.Join(tail, "\n"), strings.Join(last, "\n"))
 }
 
 // startSpokenTo is an agent that has something to hand off.

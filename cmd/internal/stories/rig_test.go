@@ -66,10 +66,7 @@ func newRigIn(t testing.TB, in string) *rig {
 	if in != "" {
 		r.root = filepath.Join(in, "data") // short, too: with long paths an instruction becomes a file
 		r.cfg.Root = r.root
-		var err error
-		if r.dir, err = data.Open(r.root); err != nil {
-			t.Fatal(err)
-		}
+		r.dir = value(data.Open(r.root))(t)
 	}
 	r.cfg.Settings.DatabaseURL = dbtest.New(t, db.Migrate)
 	if _, measures := t.(*testing.B); !measures {
@@ -107,8 +104,7 @@ func (r *rig) serveHere(ctx context.Context, cfg serve.Config) error {
 // folder.
 func bareRig(t testing.TB, in string) *rig {
 	t.Helper()
-	root, err := os.MkdirTemp(in, "us")
-	must(t, err)
+	root := value(os.MkdirTemp(in, "us"))(t)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	if err := os.Chmod(root, 0o711); err != nil { // The account of a private PostgreSQL must get through.
 		t.Fatal(err)
@@ -133,9 +129,7 @@ func bareRig(t testing.TB, in string) *rig {
 			"GOMAXPROCS=1", "GOGC=off", // agents and hooks are many small processes that end soon
 		},
 	}
-	if r.dir, err = data.Open(r.root); err != nil {
-		t.Fatal(err)
-	}
+	r.dir = value(data.Open(r.root))(t)
 	return r
 }
 
@@ -199,27 +193,19 @@ func (r *rig) startAgent(persona string) daemon.Agent {
 // createAgent asks the daemon for an agent and does not wait for it.
 func (r *rig) createAgent(in agents.NewAgent) daemon.Agent {
 	r.t.Helper()
-	a, err := r.client.CreateAgent(r.t.Context(), in)
-	if err != nil {
-		r.t.Fatalf("agent: %v", err)
-	}
-	return a
+	return value(r.client.CreateAgent(r.t.Context(), in))(r.t)
 }
 
 // stopAgent asks the daemon to end an agent and does not wait for the end.
 func (r *rig) stopAgent(id int64, force bool) {
 	r.t.Helper()
-	if _, err := r.client.StopAgent(r.t.Context(), id, force); err != nil {
-		r.t.Fatalf("stop agent %d: %v", id, err)
-	}
+	value(r.client.StopAgent(r.t.Context(), id, force))(r.t)
 }
 
 // assignPersona gives an agent a persona.
 func (r *rig) assignPersona(id int64, slug string) {
 	r.t.Helper()
-	if _, err := r.client.AssignPersona(r.t.Context(), id, slug); err != nil {
-		r.t.Fatalf("persona of agent %d: %v", id, err)
-	}
+	value(r.client.AssignPersona(r.t.Context(), id, slug))(r.t)
 }
 
 // requestHandoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the
@@ -231,10 +217,7 @@ func (r *rig) requestHandoff(agentID int64) int64 {
 
 func (r *rig) requestHandoffAs(agentID int64, request handoffs.HandoffRequest) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, request)
-	if err != nil {
-		r.t.Fatalf("handoff: %v", err)
-	}
+	in := value(r.client.RequestHandoff(r.t.Context(), agentID, request))(r.t)
 	return in.HandoffID
 }
 
@@ -310,8 +293,7 @@ func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 // database is openDatabase; it fails the test on an error.
 func (r *rig) database() daemon.Store {
 	r.t.Helper()
-	store := value(r.openDatabase(r.t.Context()))(r.t)
-	return store
+	return value(r.openDatabase(r.t.Context()))(r.t)
 }
 
 func (r *rig) openDB(ctx context.Context) (*db.DB, error) {

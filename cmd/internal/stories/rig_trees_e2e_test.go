@@ -31,17 +31,11 @@ func mainRepo(t *testing.T) cmdtest.Repo {
 
 func (r *rig) tree(id int64) worktrees.TreeView {
 	r.t.Helper()
-	v, err := r.client.Worktree(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatalf("work tree %d: %v", id, err)
-	}
-	return v
+	return value(r.client.Worktree(r.t.Context(), id))(r.t)
 }
 
 func stopAndAwait(r *rig, id int64) {
 	r.t.Helper()
-	if _, err := r.client.StopAgent(r.t.Context(), id, false); err != nil {
-		r.t.Fatal(err)
-	}
+	value(r.client.StopAgent(r.t.Context(), id, false))(r.t)
 	r.awaitState(id, daemon.Ended)
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // runtimeStories are told of every runtime, in a mode in which the CLI asks a person before it runs a command. Each start of a CLI costs up
@@ -102,24 +101,18 @@ func startsWithItsSkill(r *runtimeRig, a daemon.Agent) int64 {
 	if a.RegisteredAt == nil || a.SkillInjectedAt == nil || a.Runtime != r.name || len(r.api.Requests()) != 0 {
 		r.t.Errorf("agent %+v after its start; the model was asked %d times", a, len(r.api.Requests()))
 	}
-	if n := len(r.agentEvents(a.ID, "agent_registered")); n != 1 {
-		r.t.Errorf("it registered %d times", n)
-	}
+	equal(r.t, "registrations", len(r.agentEvents(a.ID, "agent_registered")), 1)
 	r.talk(a.ID, "how is the house?")
 	req := r.api.Await(r.t, "the prompt", func(req claudetest.Request) bool { return req.Aside == "" })
 	whole := req.SystemText() + "\n" + strings.Join(req.UserTexts(), "\n")
 	for _, want := range []string{"You play the persona " + con, "# Con, developer", known} {
-		if strings.Count(whole, want) != 1 {
-			r.t.Errorf("%q is %d times in the first request", want, strings.Count(whole, want))
-		}
+		equal(r.t, want+" in the first request", strings.Count(whole, want), 1)
 	}
 	now := r.getAgent(a.ID)
 	if now.SessionID == nil || now.TranscriptPath == nil || now.LastMessage != "OK" {
 		r.t.Errorf("agent %+v after its first turn, want session, transcript and last message", now)
 	}
-	if n := len(r.agentEvents(a.ID, "agent_registered")); n != 1 {
-		r.t.Errorf("it registered %d times", n)
-	}
+	equal(r.t, "registrations", len(r.agentEvents(a.ID, "agent_registered")), 1)
 	if r.noted != [2]string{} { // successors are launched with them
 		var got [2]string
 		for line := range strings.Lines(r.readFile(*now.TranscriptPath)) {
@@ -127,7 +120,7 @@ func startsWithItsSkill(r *runtimeRig, a daemon.Agent) int64 {
 				got = [2]string{e.Model, e.Mode}
 			}
 		}
-		wardentest.Equal(r.t, "the transcript shows the model and the mode", got, r.noted)
+		equal(r.t, "the transcript shows the model and the mode", got, r.noted)
 	}
 	r.wantUntouched(files)
 	return a.ID
@@ -380,12 +373,8 @@ func isKilledAndResumed(r *runtimeRig, a daemon.Agent) int64 {
 		r.t.Errorf("the resumed agent is in trouble %+v because of an error before its time; %d failures", now.Trouble, n)
 	}
 	last := r.lastRequest()
-	if said := strings.Join(last.UserTexts(), "\n"); !strings.Contains(said, "remember the number 4711") || !strings.Contains(said, "which number was it?") {
-		r.t.Errorf("the resumed model knows %.500q", said)
-	}
-	if whole := last.SystemText() + strings.Join(last.UserTexts(), "\n"); !strings.Contains(whole, "You play the persona "+con) {
-		r.t.Error("the resumed model has no skill")
-	}
+	holds(r.t, "what the resumed model knows", strings.Join(last.UserTexts(), "\n"), "remember the number 4711", "which number was it?")
+	holds(r.t, "what the resumed model knows", last.SystemText()+strings.Join(last.UserTexts(), "\n"), "You play the persona "+con)
 	return again.ID
 }
 
@@ -414,9 +403,7 @@ func becomesLimitedByRetries(r *runtimeRig, a daemon.Agent) int64 {
 		r.t.Errorf("prompts after the limit: %+v; agent %+v", list, now)
 	}
 	r.wantOnce(prompt)
-	if n := len(r.agentEvents(a.ID, "agent_limited")); n != 1 {
-		r.t.Errorf("it was limited %d times", n)
-	}
+	equal(r.t, "it was limited", len(r.agentEvents(a.ID, "agent_limited")), 1)
 	return a.ID
 }
 
@@ -450,18 +437,14 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
 	}
 	awaitDecided(r.rig, a.ID)
-	if _, err := r.client.DecideLimit(r.t.Context(), a.ID, limits.LimitDecision{Do: daemon.LimitHandOver, Runtime: r.secondAccount()}); err != nil {
-		r.t.Fatal(err)
-	}
+	value(r.client.DecideLimit(r.t.Context(), a.ID, limits.LimitDecision{Do: daemon.LimitHandOver, Runtime: r.secondAccount()}))(r.t)
 	h := awaitLimitHandoff(r.rig, a.ID)
 	if h.WrittenBy != daemon.WrittenByFallback || h.Degraded || h.Structured == nil {
 		r.t.Errorf("handoff %+v, want a document of the second account", h)
 	}
 	r.wantFollowed(h)
 	next := awaitTakeover(r.rig, h)
-	if next.Runtime != r.secondAccount() {
-		r.t.Errorf("successor on %s", next.Runtime)
-	}
+	equal(r.t, "the successor's runtime", next.Runtime, r.secondAccount())
 	r.wantUntouched(files)
 	for dir := range r.copiesIn() {
 		if !copies[dir] {
@@ -538,11 +521,8 @@ func keepsTodos(r *runtimeRig, a daemon.Agent) int64 {
 	}
 	r.api.SetScript(claudetest.Ask("plan the bricks", r.plan, complies))
 	r.talk(a.ID, "plan the bricks")
-	got, err := transcript.Read(r.t.Context(), r.rt, *r.getAgent(a.ID).TranscriptPath, transcript.Want{Messages: 9, Todos: true})
-	want := []data.Todo{{Text: "Lay them", Status: "in_progress"}, {Text: "Sweep", Status: "pending"}}
-	if err != nil || !slices.Equal(got.Todos, want) {
-		r.t.Errorf("todos %+v, %v, want %+v", got.Todos, err, want)
-	}
+	got := value(transcript.Read(r.t.Context(), r.rt, *r.getAgent(a.ID).TranscriptPath, transcript.Want{Messages: 9, Todos: true}))(r.t)
+	equal(r.t, "todos", got.Todos, []data.Todo{{Text: "Lay them", Status: "in_progress"}, {Text: "Sweep", Status: "pending"}})
 	return a.ID
 }
 
@@ -582,9 +562,7 @@ func goesOnAfterADialog(r *runtimeRig, a daemon.Agent) int64 {
 	r.awaitShown(a.ID, r.asked)
 	r.allow(a.ID)
 	r.awaitState(a.ID, daemon.Working)
-	if n := len(r.tap.of(a.ID, hooks.Stop)); n != stops {
-		r.t.Errorf("the turn ended %d times while its command ran", n-stops)
-	}
+	equal(r.t, "ended turns while its command ran", len(r.tap.of(a.ID, hooks.Stop)), stops)
 	release()
 	r.awaitHooks(a.ID, hooks.Stop, stops+1)
 	r.awaitState(a.ID, daemon.Idle)

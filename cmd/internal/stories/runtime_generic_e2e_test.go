@@ -5,7 +5,6 @@ package stories
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,9 +37,7 @@ func TestGenericRuntime(t *testing.T) {
 	r.awaitState(a.ID, daemon.Idle)
 
 	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-	if b, err := os.ReadFile(h.FilePath); err != nil || !strings.Contains(string(b), "The toy was asked things") {
-		t.Errorf("the document: %q, %v", b, err)
-	}
+	holds(t, "the document", string(value(os.ReadFile(h.FilePath))(t)), "The toy was asked things")
 	old, next := r.getAgent(a.ID), r.getAgent(*h.SuccessorID)
 	if old.Active() || next.Runtime != toy || next.SkillInjectedAt == nil || next.SkillInjectedAt.After(*h.CompletedAt) {
 		t.Errorf("outgoing %+v\nsuccessor %+v", old, next)

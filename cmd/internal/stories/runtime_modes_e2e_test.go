@@ -161,9 +161,7 @@ func putSettings(t testing.TB, path, more string) {
 				delete(all, key)
 			}
 		}
-		if text, err = json.MarshalIndent(all, "", "  "); err != nil {
-			t.Fatal(err)
-		}
+		text = value(json.MarshalIndent(all, "", "  "))(t)
 	}
 	must(t, os.WriteFile(path, text, 0o600))
 }

@@ -38,9 +38,7 @@ func writeSettings(t testing.TB, path, event, command string) {
 	}
 	all[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command}}}}
 	settings["hooks"] = all
-	if b, err = json.Marshal(settings); err != nil {
-		t.Fatal(err)
-	}
+	b = value(json.Marshal(settings))(t)
 	must(t, os.WriteFile(path, b, 0o600))
 }
 
@@ -48,9 +46,7 @@ func appendTo(t testing.TB, path, text string) {
 	t.Helper()
 	f := value(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	value(f.WriteString(text))(t)
 }
 
 // closeGate has the person's hook refuse prompts.

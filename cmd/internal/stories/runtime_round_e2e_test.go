@@ -134,9 +134,7 @@ func newRoundRig(t *testing.T) *roundRig {
 	}
 	r.cfg.Settings.Runtimes = commands
 	r.cfg.Settings.Handoff.AckTimeout = 90 * time.Second // OpenCode's server was silent for 35 s on a busy machine, just after its start
-	if _, err := r.dir.Seed(); err != nil {
-		t.Fatal(err)
-	}
+	value(r.dir.Seed())(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			events, err := r.events(context.Background()) // the test's context has ended
@@ -221,9 +219,7 @@ func (r *roundRig) wantBriefed(h daemon.Handoff, next daemon.Agent, i int) {
 		r.t.Fatalf("agent %d was told of no decisions: %s", next.ID, read[1])
 	}
 	for _, runtime := range round[:i+1] {
-		if n := strings.Count(told, roundDecision(runtime)); n != 1 {
-			r.t.Errorf("agent %d was told of the decision of %s %d times: %s", next.ID, runtime, n, told)
-		}
+		equal(r.t, fmt.Sprintf("agent %d was told of the decision of %s", next.ID, runtime), strings.Count(told, roundDecision(runtime)), 1)
 	}
 }
 
@@ -261,17 +257,13 @@ func (r *roundRig) wantRound(line []daemon.Agent) {
 		r.wantKinds(a.ID, want...)
 	}
 	r.wantKinds(last.ID, daemon.KindPrompt)
-	if list := handoffsOf(r.rig, last.ID); len(list) != 0 {
-		r.t.Errorf("the last agent is handed over as well: %+v", list)
-	}
+	equal(r.t, "handoffs of the last agent", len(handoffsOf(r.rig, last.ID)), 0)
 	all, err := r.client.Agents(r.t.Context(), allRows)
 	panes, paneErr := r.tmux.List(r.t.Context())
 	if err != nil || paneErr != nil || len(all) != len(round) || len(panes) != 1 {
 		r.t.Errorf("%d agents (%v), want %d; %d panes (%v), want 1", len(all), err, len(round), len(panes), paneErr)
 	}
-	if got := fileText(filepath.Join(r.dir.Persona(con), "experience.md")); !strings.Contains(got, learned) {
-		r.t.Errorf("experience %q", got)
-	}
+	holds(r.t, "experience", fileText(filepath.Join(r.dir.Persona(con), "experience.md")), learned)
 	h := handoffsOf(r.rig, line[len(line)-2].ID)[0]
 	c := contextOf(r.rig, h)
 	if len(c.decisions) != len(round)-1 || h.Metrics.DecisionsTransferred != len(round)-1 {

@@ -3,7 +3,6 @@
 package stories
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
@@ -17,7 +16,5 @@ func TestStartOfARuntimeNotInPathIsRefused(t *testing.T) {
 	r.start()
 	_, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: "developer-con-1", Cwd: r.work})
 	wantCode(t, err, "runtime_missing")
-	if err == nil || !strings.Contains(err.Error(), "no-such-agent-cli") || !strings.Contains(err.Error(), "config.yaml") {
-		t.Errorf("error %v names neither the command nor the fix", err)
-	}
+	wantErr(t, "the command and the fix", err, "no-such-agent-cli", "config.yaml")
 }

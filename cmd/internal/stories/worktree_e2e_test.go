@@ -72,15 +72,11 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryEffect(t *testing.T) {
 		return false, fmt.Sprintf("agent %s, tree %s, last %+v, %v", a.State, v.State, last, err)
 	})
 	w.end(map[string]int{"tree": 4, "spawn": 1})
-	if got := r.readFile(filepath.Join(g.Dir, "roof.txt")); got != "mended\n" {
-		t.Errorf("the merge has left %q", got)
-	}
+	equal(t, "the merge has left", r.readFile(filepath.Join(g.Dir, "roof.txt")), "mended\n")
 	if got := r.readFile(filepath.Join(v.Path, "notes.txt")); got != "not committed\n" || strings.Join(v.Look.Uncommitted, " ") != "notes.txt" {
 		t.Errorf("what was not committed came back as %q, %v", got, v.Look.Uncommitted)
 	}
 	for _, once := range []string{"worktree_created", "worktree_merged", "worktree_removed", "worktree_restored"} {
-		if n := len(r.eventsWhere(func(e event.Event) bool { return string(e.Type) == once })); n != 1 {
-			t.Errorf("%s happened %d times", once, n)
-		}
+		equal(t, once, len(r.eventsWhere(func(e event.Event) bool { return string(e.Type) == once })), 1)
 	}
 }

@@ -165,8 +165,7 @@ func TestCommand(t *testing.T) {
 		Env: []string{"PATH=" + os.Getenv("PATH"), "OUT=" + out}}
 	m := message()
 	must(t, c.Send(t.Context(), m))
-	b, err := os.ReadFile(out)
-	must(t, err)
+	b := wardentest.Value(os.ReadFile(out))(t)
 	line, env, _ := strings.Cut(string(b), "\n")
 	var in tell.Message
 	if err := json.Unmarshal([]byte(line), &in); err != nil || in.Key != m.Key || env != "error|"+m.Title+"|"+m.Link+"|7" {

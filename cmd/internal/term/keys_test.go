@@ -85,7 +85,6 @@ func TestOnEscapeInTheBackground(t *testing.T) {
 
 func terminalMode(t testing.TB, tty *os.File) unix.Termios {
 	t.Helper()
-	mode, err := unix.IoctlGetTermios(int(tty.Fd()), getTermios)
-	must(t, err)
+	mode := wardentest.Value(unix.IoctlGetTermios(int(tty.Fd()), getTermios))(t)
 	return *mode
 }

@@ -108,9 +108,7 @@ func (a *answers) be(away bool) {
 // watched runs a source, and returns what it sends.
 func (a *answers) watched() <-chan tea.Msg {
 	s := newSource(a.client)
-	if _, err := s.begin(a.t.Context()); err != nil {
-		a.t.Fatal(err)
-	}
+	wardentest.Value(s.begin(a.t.Context()))(a.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	sent, ended := make(chan tea.Msg), make(chan struct{})
 	go func() {

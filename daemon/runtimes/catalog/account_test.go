@@ -89,9 +89,8 @@ func TestAccount(t *testing.T) {
 	if left := opencode.Runtime.AccountLeft(&a); !slices.Contains(left, "OPENCODE_CONFIG_CONTENT") {
 		t.Errorf("OpenCode leaves %q: its launch sets OPENCODE_CONFIG_CONTENT", left)
 	}
-	if environ, _ := claude.Runtime.AccountEnviron(base, nil, nil); !slices.Equal(environ, base) {
-		t.Errorf("without an account the environment is %q", environ)
-	}
+	environ, _ := claude.Runtime.AccountEnviron(base, nil, nil)
+	equal(t, "without an account", environ, base)
 }
 
 // TestAccountListsNameNoProgram: no variable that decides what is run, or that is understudy's own, may ever come onto a list.

@@ -42,10 +42,8 @@ func TestOneShotsAskNewSessionsAlone(t *testing.T) {
 	if gemini.Runtime.Can.Copies() || !opencode.Runtime.Can.Copies() {
 		t.Error("Gemini CLI cannot copy a session, and OpenCode can")
 	}
-	cmd, err := gemini.Runtime.Fork(runtimes.ForkSpec{Command: []string{"cli"}, Dir: "/launch", User: runtimes.UserHome{Settings: []byte(`{"hooksConfig":{"enabled":true},"theme":"x"}`)}})
-	if err != nil || string(cmd.Files[0].Content) != `{"adminPolicyPaths":["/launch/oneshot/policy.toml"],"general":{"enableAutoUpdate":false,"enableAutoUpdateNotification":false},"hooksConfig":{"enabled":false},"theme":"x"}` {
-		t.Errorf("settings %s, %v", cmd.Files[0].Content, err)
-	}
+	cmd := value(gemini.Runtime.Fork(runtimes.ForkSpec{Command: []string{"cli"}, Dir: "/launch", User: runtimes.UserHome{Settings: []byte(`{"hooksConfig":{"enabled":true},"theme":"x"}`)}}))(t)
+	equal(t, "settings", string(cmd.Files[0].Content), `{"adminPolicyPaths":["/launch/oneshot/policy.toml"],"general":{"enableAutoUpdate":false,"enableAutoUpdateNotification":false},"hooksConfig":{"enabled":false},"theme":"x"}`)
 }
 
 // TestOneShotAnswers: the texts of a one-shot's output, or why there are none.

@@ -19,8 +19,7 @@ func TestReadDialog(t *testing.T) {
 			dirs = []string{"screens"}
 		}
 		for _, dir := range dirs {
-			files, err := filepath.Glob(filepath.Join("../testdata", dir, "*.txt"))
-			must(t, err)
+			files := value(filepath.Glob(filepath.Join("../testdata", dir, "*.txt")))(t)
 			for _, file := range files {
 				screen := value(os.ReadFile(file))(t)
 				if d := rt.ReadDialog(runtimes.View{Text: string(screen)}); d.Name != "" {

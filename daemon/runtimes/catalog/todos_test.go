@@ -62,8 +62,7 @@ var todoTranscripts = []struct {
 func TestOpenTodosOfATranscript(t *testing.T) {
 	t.Parallel()
 	for _, tt := range todoTranscripts {
-		rt, err := For(tt.runtime)
-		must(t, err)
+		rt := value(For(tt.runtime))(t)
 		var changes []runtimes.TodoChange
 		for _, line := range tt.lines {
 			e, err := rt.ParseEntry([]byte(line))

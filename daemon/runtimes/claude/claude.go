@@ -23,7 +23,7 @@ var Runtime = &runtimes.Runtime{
 		Tested: "2.1.330",
 		Skill:  runtimes.SkillInSystem, Registers: runtimes.RegistersByHook, Ways: []runtimes.Way{runtimes.ByTyping}, Exit: runtimes.ByTyping, ExitText: ExitText,
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true,
-		EarlySession: true, HoldsTurn: true, TellsRefusals: true, ReturnsRefused: true, AnswersPermission: true, HoldsPermission: true, Reads: runtimes.Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
+		HoldsTurn: true, TellsRefusals: true, ReturnsRefused: true, AnswersPermission: true, HoldsPermission: true, Reads: runtimes.Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts, Model: "`/model`, and the answers after it", Mode: "each prompt",
 		Turns: "hooks, and its registry of sessions", Refusals: "its transcript, with the hook's reason", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text; a question about it is closed",
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",

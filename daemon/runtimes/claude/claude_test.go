@@ -90,9 +90,7 @@ func TestLaunchLeavesTheSpecAlone(t *testing.T) {
 		wardentest.Value(Runtime.Launch(s))(t)
 	}
 	equal(t, "Launch wrote … behind the command", s.Command[:2:2][1], "")
-	if strings.Join(s.Options, " ") != "--model sonnet --verbose" {
-		t.Errorf("Launch changed the options: %q", s.Options)
-	}
+	equal(t, "options after Launch", strings.Join(s.Options, " "), "--model sonnet --verbose")
 }
 
 func TestInheritOptions(t *testing.T) {

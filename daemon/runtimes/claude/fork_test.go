@@ -1,11 +1,13 @@
 package claude
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 const forkID = "0b1f8c7e-6a54-4d3e-9f21-1c2d3e4f5a6b"
@@ -18,9 +20,7 @@ func TestFork(t *testing.T) {
 		t.Errorf("argv %q, stdin %q", cmd.Argv, cmd.Stdin)
 	}
 	for _, bad := range []runtimes.ForkSpec{{SessionID: forkID}, {Command: []string{"claude"}, SessionID: "--help"}} {
-		if _, err := Runtime.Fork(bad); err == nil {
-			t.Errorf("%+v was taken", bad)
-		}
+		wardentest.Failed(Runtime.Fork(bad))(t, fmt.Sprintf("%+v", bad))
 	}
 }
 

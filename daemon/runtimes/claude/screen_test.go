@@ -19,8 +19,7 @@ func TestReadScreen(t *testing.T) {
 	raw := value(os.ReadFile("../testdata/screens/want.json"))(t)
 	wants := map[string]runtimes.Screen{}
 	must(t, json.Unmarshal(raw, &wants))
-	files, err := filepath.Glob("../testdata/screens/*.txt")
-	must(t, err)
+	files := value(filepath.Glob("../testdata/screens/*.txt"))(t)
 	equal(t, "screens and expectations", len(files), len(wants))
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")

@@ -13,10 +13,7 @@ import (
 // names it too.
 func TestEffortIsKept(t *testing.T) {
 	t.Parallel()
-	e, err := Runtime.ParseEntry([]byte(`{"type":"assistant","effort":"low","message":{"role":"assistant","content":[]}}`))
-	if err != nil || e.Effort != "low" {
-		t.Errorf("level %q, %v", e.Effort, err)
-	}
+	equal(t, "level", value(Runtime.ParseEntry([]byte(`{"type":"assistant","effort":"low","message":{"role":"assistant","content":[]}}`)))(t).Effort, "low")
 	spec := runtimes.Spec{Command: []string{"claude"}, SessionID: "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a", Dir: "/d", Options: []string{"--effort", "high", "--verbose"}, Effort: "low"}
 	l, err := Runtime.Launch(spec)
 	if got := strings.Join(l.Argv[3:], " "); err != nil || got != "--verbose --effort low" {

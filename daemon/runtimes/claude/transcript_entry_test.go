@@ -43,11 +43,9 @@ func checkEntries(t *testing.T, cases map[string]entryCase) {
 		if strings.Contains(tt.line, `"permissionMode":"default"`) && !tt.want.Sidechain { // of each prompt, whatever it is
 			tt.want.Mode = "default"
 		}
-		got, err := Runtime.ParseEntry([]byte(tt.line))
+		got := value(Runtime.ParseEntry([]byte(tt.line)))(t)
 		got.Place = runtimes.Place{} // branch_test.go looks at it
-		if err != nil || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", name, got, err, tt.want)
-		}
+		equal(t, name, got, tt.want)
 		line := strings.TrimSpace(tt.line)
 		for cut := range len(line) {
 			wardentest.Failed(Runtime.ParseEntry([]byte(line[:cut])))(t, fmt.Sprintf("%s: cut off after %d bytes", name, cut))
@@ -162,8 +160,7 @@ func TestParseEntryRefuses(t *testing.T) {
 // TestTranscript goes through a made-up session with one line of each kind that a real one had.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../testdata/transcript.jsonl")
-	must(t, err)
+	b := value(os.ReadFile("../testdata/transcript.jsonl"))(t)
 	var got strings.Builder
 	for line := range strings.Lines(string(b)) {
 		e, err := Runtime.ParseEntry([]byte(line))

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -110,9 +111,7 @@ func TestResumedGetsItsSkill(t *testing.T) {
 				equal(t, "the hook answers", string(f.Content), `{"hookSpecificOutput":{"additionalContext":"# Con","hookEventName":"BeforeAgent"}}`)
 			}
 		}
-		if (settings.Tools.Allowed != nil) != allowed {
-			t.Errorf("mode %q: tools %v run unasked", mode, settings.Tools.Allowed)
-		}
+		equal(t, fmt.Sprintf("mode %q: tools run unasked", mode), settings.Tools.Allowed != nil, allowed)
 		if len(settings.Hooks["BeforeAgent"]) != 1 || len(settings.Hooks["SessionStart"]) != 0 {
 			t.Fatalf("hooks %+v", settings.Hooks)
 		}

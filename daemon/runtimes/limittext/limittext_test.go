@@ -20,8 +20,7 @@ var hosts = []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santia
 
 func place(t testing.TB, name string) *time.Location {
 	t.Helper()
-	where := wardentest.Value(time.LoadLocation(name))(t)
-	return where
+	return wardentest.Value(time.LoadLocation(name))(t)
 }
 
 // TestLimitTexts: testdata/limits.tsv says of each text whether it is a limit and when that ends. Where the text names a zone or a
@@ -60,11 +59,9 @@ func wantReset(t *testing.T, text string, at time.Time, local *time.Location) ti
 	case text == "-", text == "any":
 		return time.Time{}
 	case !ofHost:
-		want := wardentest.Value(time.Parse(time.RFC3339, text))(t)
-		return want
+		return wardentest.Value(time.Parse(time.RFC3339, text))(t)
 	case strings.Contains(clock, "T"):
-		want := wardentest.Value(time.ParseInLocation("2006-01-02T15:04:05", clock, local))(t)
-		return want
+		return wardentest.Value(time.ParseInLocation("2006-01-02T15:04:05", clock, local))(t)
 	}
 	next := at.Add(-resetSlack).Truncate(time.Minute).Add(time.Minute)
 	for next.In(local).Format("15:04") != clock {

@@ -18,7 +18,7 @@ var Runtime = &runtimes.Runtime{
 	Can: runtimes.Can{
 		Tested: "18.2.3",
 		Skill:  runtimes.SkillInSystem, Registers: runtimes.RegistersByHook, Ways: []runtimes.Way{runtimes.ByInbox, runtimes.ByTyping}, Exit: runtimes.ByInbox,
-		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, EarlySession: true, HoldsTurn: true,
+		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, HoldsTurn: true,
 		Reads:    runtimes.Reads{Tools: []string{"read"}, Shells: []string{"bash"}},
 		Todos:    "the results of `todo`",
 		Model:    "an entry for each change",

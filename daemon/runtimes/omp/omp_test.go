@@ -58,9 +58,7 @@ func TestLaunchRefuses(t *testing.T) {
 
 func TestCheckVersion(t *testing.T) {
 	for version, ok := range map[string]bool{"": true, "omp 18.2.3": true, "19.0.0": true, "100.1.2": true, "nightly": true, "0.73.1": false, "omp 17.9.9": false, "18.2.0": false, "18.2.11": true} {
-		if err := Runtime.CheckVersion(version); (err == nil) != ok {
-			t.Errorf("version %q: %v", version, err)
-		}
+		wardentest.Equal(t, version+": taken", Runtime.CheckVersion(version) == nil, ok)
 	}
 }
 
@@ -111,50 +109,36 @@ func reported(t *testing.T, event, body string) hooks.Payload {
 
 func TestReport(t *testing.T) {
 	const about = `{"session_id":"s1","session_file":"/s.jsonl","cwd":"/w","turn_id":"t1","event":3,"at":1795323734166,"usage":{"tokens":1234,"window":100000},`
-	start := reported(t, "SessionStart", about+`"reason":"startup"}`)
-	if start.Event != hooks.SessionStart || start.SessionID != "s1" || start.TranscriptPath != "/s.jsonl" || start.CWD != "/w" || start.Source != "startup" || start.PromptID != "" {
-		t.Errorf("start %+v", start)
+	for _, c := range []struct {
+		event, body string
+		want        hooks.Payload
+	}{
+		{"SessionStart", `"reason":"startup"`, hooks.Payload{Event: hooks.SessionStart, Source: "startup"}},
+		{"PromptTaken", `"prompt":"go"`, hooks.Payload{Event: hooks.UserPromptSubmit, Prompt: "go"}},
+		{"PromptTaken", `"prompt":"done","background":true`, hooks.Payload{Event: hooks.UserPromptSubmit, Prompt: "<task-notification>\ndone"}},
+		{"RetryStarted", `"since":1795323700000,"error":"503 overloaded"`,
+			hooks.Payload{Event: hooks.RetryStarted, Error: runtimes.Overloaded, LastAssistantMessage: "503 overloaded", Since: 1795323700000}},
+		{"RetryEnded", `"x":1`, hooks.Payload{Event: hooks.RetryEnded}},
+		{"TurnEnded", `"message":"OK","stop_reason":"stop","stop_hook_active":true,"jobs":2`,
+			hooks.Payload{Event: hooks.Stop, LastAssistantMessage: "OK", StopHookActive: true, BackgroundTasks: 2, Tasks: make([]hooks.Task, 2)}},
+		{"TurnEnded", `"stop_reason":"aborted","error":"Interrupted by user"`, hooks.Payload{Event: hooks.Interrupt}},
+		{"TurnEnded", `"stop_reason":"length"`, hooks.Payload{Event: hooks.StopFailure, Error: runtimes.OutputLimit, LastAssistantMessage: "the answer reached the limit of the output"}},
+		{"DialogOpened", `"tool_name":"write","tool_input":{"path":"/w/a"}`,
+			hooks.Payload{Event: hooks.PermissionRequest, ToolName: "write", ToolInput: json.RawMessage(`{"file_path":"/w/a","path":"/w/a"}`)}},
+		{"DialogClosed", `"reason":""`, hooks.Payload{Event: hooks.DialogClosed}},
+		{"SessionEnd", `"reason":"other"`, hooks.Payload{Event: hooks.SessionEnd, Reason: "other"}},
+		{"Compacting", `"reason":"auto"`, hooks.Payload{Event: hooks.PreCompact, Trigger: "auto"}},
+	} {
+		c.want.SessionID, c.want.TranscriptPath, c.want.CWD = "s1", "/s.jsonl", "/w"
+		if c.want.Event != hooks.SessionStart {
+			c.want.PromptID = "t1"
+		}
+		if c.want.Event != hooks.SessionStart && c.want.Event != hooks.SessionEnd {
+			c.want.Context = hooks.ContextUse{Tokens: 1234, Limit: 100000}
+		}
+		wardentest.Equal(t, c.event+" "+c.body, reported(t, c.event, about+c.body+"}"), c.want)
 	}
-	prompt := reported(t, "PromptTaken", about+`"prompt":"go"}`)
-	if prompt.Event != hooks.UserPromptSubmit || prompt.Prompt != "go" || prompt.PromptID != "t1" {
-		t.Errorf("prompt %+v", prompt)
-	}
-	if job := reported(t, "PromptTaken", about+`"prompt":"done","background":true}`); job.Prompt != "<task-notification>\ndone" {
-		t.Errorf("prompt of a background job %+v", job)
-	}
-	retry := reported(t, "RetryStarted", about+`"since":1795323700000,"error":"503 overloaded"}`)
-	if retry.Event != hooks.RetryStarted || retry.Error != runtimes.Overloaded || retry.LastAssistantMessage != "503 overloaded" || retry.Since != 1795323700000 || retry.PromptID != "t1" {
-		t.Errorf("retry %+v", retry)
-	}
-	if again := reported(t, "RetryEnded", about+`"x":1}`); again.Event != hooks.RetryEnded || again.PromptID != "t1" {
-		t.Errorf("end of the retries %+v", again)
-	}
-	stop := reported(t, "TurnEnded", about+`"message":"OK","stop_reason":"stop","stop_hook_active":true,"jobs":2}`)
-	if stop.Event != hooks.Stop || stop.LastAssistantMessage != "OK" || !stop.StopHookActive || stop.BackgroundTasks != 2 || stop.PromptID != "t1" || stop.Context != (hooks.ContextUse{Tokens: 1234, Limit: 100000}) {
-		t.Errorf("stop %+v", stop)
-	}
-	if esc := reported(t, "TurnEnded", about+`"stop_reason":"aborted","error":"Interrupted by user"}`); esc.Event != hooks.Interrupt {
-		t.Errorf("interrupted turn %+v", esc)
-	}
-	if long := reported(t, "TurnEnded", about+`"stop_reason":"length"}`); long.Event != hooks.StopFailure || long.Error != runtimes.OutputLimit {
-		t.Errorf("long turn %+v", long)
-	}
-	asks := reported(t, "DialogOpened", about+`"tool_name":"write","tool_input":{"path":"/w/a"}}`)
-	if asks.Event != hooks.PermissionRequest || asks.ToolName != "write" || string(asks.ToolInput) != `{"file_path":"/w/a","path":"/w/a"}` {
-		t.Errorf("dialog %+v with %s", asks, asks.ToolInput)
-	}
-	if closed := reported(t, "DialogClosed", about+`"reason":""}`); closed.Event != hooks.DialogClosed {
-		t.Errorf("dialog closed: %+v", closed)
-	}
-	if end := reported(t, "SessionEnd", about+`"reason":"other"}`); end.Event != hooks.SessionEnd || end.Reason != "other" {
-		t.Errorf("end %+v", end)
-	}
-	if c := reported(t, "Compacting", about+`"reason":"auto"}`); c.Event != hooks.PreCompact || c.Trigger != "auto" {
-		t.Errorf("compaction %+v", c)
-	}
-	if other := reported(t, "Another", `{}`); other.Event != "" {
-		t.Errorf("an event that is not ours: %+v", other)
-	}
+	wardentest.Equal(t, "an event that is not ours", reported(t, "Another", `{}`), hooks.Payload{})
 	wardentest.Failed(Runtime.Report("TurnEnded", []byte(`[]`)))(t, "a body that is not an object was taken")
 }
 

@@ -27,7 +27,7 @@ var Runtime = &runtimes.Runtime{
 	Can: runtimes.Can{
 		Tested: "1.18.33",
 		Skill:  runtimes.SkillInSystem, Registers: runtimes.RegistersByServer, Ways: []runtimes.Way{runtimes.ByServer, runtimes.ByTyping}, Exit: runtimes.ByServer,
-		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
+		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true,
 		Reads: reads, Todos: "`todowrite`", Model: "each prompt",
 		Turns: "its server: messages and status", Refusals: "its server: the error that a plugin has thrown in chat.message", Errors: "its server: the error of an answer",
 		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer", Tokens: "its server, without sub-agents", Cost: "its server",

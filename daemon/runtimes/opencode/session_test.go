@@ -211,8 +211,7 @@ func TestGivenWork(t *testing.T) {
 // TestMirror: the file with the conversation reads as a transcript. The messages were recorded of the real server.
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("../testdata", "opencode", "messages.json"))
-	must(t, err)
+	b := value(os.ReadFile(filepath.Join("../testdata", "opencode", "messages.json")))(t)
 	s := Sight{Session: "ses_1"}
 	must(t, json.Unmarshal(b, &s.Messages))
 	edit := Part{Type: "tool", Tool: "edit", CallID: "call_1"}
@@ -234,9 +233,7 @@ func TestMirror(t *testing.T) {
 		}
 		failed, used = append(failed, e.Failed...), max(used, e.Used)
 	}
-	if want := []string{"user: [use 30000] NEWSESS hello", "assistant: Answer: ok.", "user: TYPEDIN", "assistant: Answer: ok.", "user: do m3", "user: do lost\n" + runtimes.NoteUnread}; !slices.Equal(got, want) {
-		t.Errorf("messages %q, want %q", got, want)
-	}
+	equal(t, "messages", got, []string{"user: [use 30000] NEWSESS hello", "assistant: Answer: ok.", "user: TYPEDIN", "assistant: Answer: ok.", "user: do m3", "user: do lost\n" + runtimes.NoteUnread})
 	if !slices.Equal(edited, []string{"/w/a.go call_1", "/w/b.go call_2"}) || !slices.Equal(failed, []string{"call_2"}) || used != 30007 {
 		t.Errorf("edited %q, failed %q, used %d", edited, failed, used)
 	}
