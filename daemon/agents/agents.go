@@ -256,7 +256,7 @@ func (d *Launcher) AssignPersona(ctx context.Context, id int64, slug string) (da
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
 		}
 		if a.Sandbox {
-			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent runs in a sandbox, where the files of a persona are not: start one that plays it, or hand over to it")
+			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent runs in a sandbox, where the files of a persona are not: start another one that plays it")
 		}
 		if a.Managed && a.RegisteredAt == nil { // its launch files name the persona, and the daemon may be writing them now
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStarting, "Agent is being started: give it a persona when it has registered")

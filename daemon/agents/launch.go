@@ -105,7 +105,10 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 		return err
 	}
 	if box != nil {
-		if file.Argv, err = enter(d, box, a, launch.Argv); err != nil {
+		if err := noteBox(d, box, a.ID); err != nil {
+			return err
+		}
+		if file.Argv, err = enter(box, launch.Argv); err != nil {
 			return err
 		}
 	}
@@ -189,7 +192,9 @@ func (d *Launcher) launchPlan(ctx context.Context, a *daemon.Agent) (launch runt
 		}
 		launch.Files = append(launch.Files, runtimes.File{Path: filepath.Join(spec.Dir, sight.ServerFile), Content: b})
 	}
-	if inSandbox(d, a) {
+	if asked, err := inSandbox(d, a); err != nil {
+		return launch, nil, err
+	} else if asked {
 		if box, err = boxOf(d, rt, a, &spec); err != nil {
 			return launch, nil, fmt.Errorf("sandbox: %w", err)
 		}

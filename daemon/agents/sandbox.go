@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
 
 // boxFile is the file of a launch that says what its agent has. The agent cannot change it.
@@ -26,13 +28,23 @@ const boxFile = "sandbox.json"
 // maxSocket is the longest path of a socket on Linux, in bytes.
 const maxSocket = 107
 
-// inSandbox reports whether an agent is to run in a sandbox: somebody has asked for it, its predecessor did run in one, or its persona says so.
-func inSandbox(d *Launcher, a *daemon.Agent) bool {
+// inSandbox reports whether an agent is to run in a sandbox: somebody has asked for it, its predecessor did run in one, or its persona says so. It
+// fails if the persona cannot be read. A pipeline's step goes on without a persona that is gone.
+func inSandbox(d *Launcher, a *daemon.Agent) (bool, error) {
 	if a.Sandbox || a.Persona == nil {
-		return a.Sandbox
+		return a.Sandbox, nil
 	}
 	p, err := d.Personas.Get(*a.Persona)
-	return err == nil && p.Sandbox
+	switch {
+	case errors.Is(err, personas.ErrNotFound):
+		return false, nil
+	case err == nil && p.Problem != "":
+		err = errors.New(p.Problem)
+	}
+	if err != nil {
+		return false, fmt.Errorf("persona %s: %w", *a.Persona, err)
+	}
+	return p.Sandbox, nil
 }
 
 // boxOf says what an agent in a sandbox has: its work tree and repository, its documents, what of its launch its CLI works with, the CLI and
@@ -50,6 +62,9 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 	}
 	getenv := func(name string) string { return sight.Variable(environ, name) }
 	home, more, launch := getenv("HOME"), d.Settings().Sandbox, d.Data.Launch(a.ID)
+	if !filepath.IsAbs(home) {
+		return nil, fmt.Errorf("the home folder %q is not absolute: set HOME for the daemon", home)
+	}
 	box := &sandbox.Box{Dir: a.Cwd, Home: home, Own: map[string]string{d.Data.Spool(): d.Data.AgentSpool(a.ID) + "/"}}
 	work, git := worktree.Places(a.Cwd)
 	changes, told := rt.Places(getenv)
@@ -75,7 +90,7 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 }
 
 // enter makes what an agent has of its own, and returns its command in the sandbox.
-func enter(d *Launcher, box *sandbox.Box, a *daemon.Agent, argv []string) ([]string, error) {
+func enter(box *sandbox.Box, argv []string) ([]string, error) {
 	for _, dir := range slices.Concat(slices.Collect(maps.Values(box.Own)), box.Write) {
 		if !strings.HasSuffix(dir, "/") {
 			continue // a file, or a folder that somebody else makes
@@ -84,11 +99,16 @@ func enter(d *Launcher, box *sandbox.Box, a *daemon.Agent, argv []string) ([]str
 			return nil, err
 		}
 	}
+	return box.Command(argv), nil
+}
+
+// noteBox notes what an agent has, for [BoxOf].
+func noteBox(d *Launcher, box *sandbox.Box, agentID int64) error {
 	b, err := json.Marshal(box)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return box.Command(argv), data.WriteFile(filepath.Join(d.Data.Launch(a.ID), boxFile), b, 0o600)
+	return data.WriteFile(filepath.Join(d.Data.Launch(agentID), boxFile), b, 0o600)
 }
 
 // BoxOf reads what an agent in a sandbox has, as its launch has noted it.
@@ -111,7 +131,7 @@ func OneShotInside(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, job engin
 	}
 	box.Dir = job.Dir
 	job.Env = insideEnviron(d, rt, job.Env)
-	job.Argv, err = enter(d, box, a, job.Argv)
+	job.Argv, err = enter(box, job.Argv)
 	return job, err
 }
 
@@ -135,8 +155,8 @@ func insideEnviron(d *Launcher, rt *runtimes.Runtime, environ []string) []string
 
 // sandboxWorks refuses an agent that is to run in a sandbox if it cannot have one, or if this machine can make none.
 func sandboxWorks(ctx context.Context, d *Launcher, next *daemon.Agent) error {
-	if !inSandbox(d, next) {
-		return nil
+	if asked, err := inSandbox(d, next); err != nil || !asked {
+		return nil //nolint:nilerr // whoever makes the command line says what is wrong with the persona
 	}
 	rt := d.RuntimeOf(next)
 	if _, err := boxOf(d, rt, next, &runtimes.Spec{Command: d.Settings().Runtimes[rt.Name]}); err != nil {

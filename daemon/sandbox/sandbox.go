@@ -173,7 +173,14 @@ func Programs(path string, secret []string, commands ...string) (paths []string)
 		add(filepath.Clean(dir))
 	}
 	for _, file := range commands {
-		if !filepath.IsAbs(file) {
+		switch {
+		case filepath.IsAbs(file):
+			if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+		case file == "" || strings.HasPrefix(file, ".") || filepath.Base(file) != file:
+			continue // an argument
+		default:
 			i := slices.IndexFunc(filepath.SplitList(path), func(dir string) bool { _, err := os.Stat(filepath.Join(dir, file)); return err == nil })
 			if i < 0 {
 				continue

@@ -261,17 +261,28 @@ func (p *tab) awaitNone(selector string) {
 	p.awaitThat("the end of "+selector, fmt.Sprintf("!document.querySelector(%q)", selector))
 }
 
-// click presses the middle of the first such element once it is seen. The page says where that is: the node by which the browser
-// knows the element may be replaced meanwhile, because the page follows the feed.
+// click presses the middle of the first such element once it is seen. The page follows the feed: it may move the element, or put another one in its
+// place, while the button of the mouse goes down and up. Then nothing is clicked, and click aims anew, as a person does.
 func (p *tab) click(selector string) {
 	p.r.t.Helper()
 	p.awaitSeen(selector)
-	at := eval[[]float64](p, fmt.Sprintf(`(e => {
-		e.scrollIntoView({block: "nearest", behavior: "instant"});
-		const box = e.getBoundingClientRect();
-		return [box.x + box.width / 2, box.y + box.height / 2];
-	})(document.querySelector(%q))`, selector))
-	p.do(chromedp.MouseClickXY(at[0], at[1]))
+	p.r.await("a click on "+selector, func() (bool, string) {
+		at := eval[[]float64](p, fmt.Sprintf(`(selector => {
+			sessionStorage.setItem("clicked", "nothing");
+			addEventListener("click", event => {
+				const hit = document.querySelector(selector)?.contains(event.target);
+				sessionStorage.setItem("clicked", hit ? "it" : "something else");
+				if (!hit) { event.preventDefault(); event.stopImmediatePropagation(); }
+			}, {capture: true, once: true});
+			const e = document.querySelector(selector);
+			e?.scrollIntoView({block: "nearest", behavior: "instant"});
+			const box = e?.getBoundingClientRect() ?? new DOMRect();
+			return [box.x + box.width / 2, box.y + box.height / 2];
+		})(%q)`, selector))
+		p.do(chromedp.MouseClickXY(at[0], at[1]))
+		clicked, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`sessionStorage.getItem("clicked")`))
+		return err != nil || clicked == "it", clicked // after an error the page changes to another one
+	})
 }
 
 func (p *tab) typeInto(selector, text string) {
