@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -180,14 +181,22 @@ func (s *Spool) free(name string) {
 }
 
 func readEnvelope(path string) (Envelope, error) {
-	info, err := os.Lstat(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return Envelope{}, fmt.Errorf("%s is a link", path)
+	}
+	if err != nil {
+		return Envelope{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return Envelope{}, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxSpoolFile {
 		return Envelope{}, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxSpoolFile)
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(f, maxSpoolFile))
 	if err != nil {
 		return Envelope{}, err
 	}

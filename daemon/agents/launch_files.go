@@ -36,10 +36,10 @@ func (d *Launcher) launchFilesFit(a *daemon.Agent) bool {
 func (d *Launcher) removeLaunchFiles(a *daemon.Agent) error {
 	dir := d.Data.Launch(a.ID)
 	_ = os.Remove(d.Data.AgentSpool(a.ID)) // hooks in it are still to be replayed; without a sandbox there is none
-	kept := []string{sight.AccountFile}
+	kept := []string{sight.AccountFile, boxFile}
 	if mirror := runtimes.Mirror(dir); a.TranscriptPath != nil && *a.TranscriptPath == mirror {
 		kept = append(kept, filepath.Base(mirror))
-	} else if a.Account == nil || len(a.Account.Secrets) == 0 {
+	} else if !a.Sandbox && (a.Account == nil || len(a.Account.Secrets) == 0) {
 		return os.RemoveAll(dir)
 	}
 	files, err := os.ReadDir(dir)

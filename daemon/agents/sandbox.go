@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -67,10 +68,17 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 	}
 	box := &sandbox.Box{Dir: a.Cwd, Home: home, Own: map[string]string{d.Data.Spool(): d.Data.AgentSpool(a.ID) + "/"}}
 	work, git := worktree.Places(a.Cwd)
+	if sandbox.Within(home, work[0]) { // the home is a repository
+		work, git = []string{a.Cwd}, nil
+	}
 	changes, told := rt.Places(getenv)
 	box.Write = slices.Concat(work, changes, spec.MayEdit, more.Write)
-	for _, name := range []string{runtimes.Inbox(""), rt.Name, "fork", "oneshot"} { // of its launch, what CLIs change
-		box.Own[filepath.Join(launch, name)] = filepath.Join(launch, name) + "/"
+	own := []string{runtimes.Inbox(launch)} // of its launch, what its CLI changes
+	if rt.OwnHome != nil {
+		own = append(own, filepath.Join(launch, rt.Name))
+	}
+	for _, dir := range own {
+		box.Own[dir] = dir + "/"
 	}
 	if rt.Registry != nil { // ids of processes mean something else outside
 		box.Own[filepath.Dir(rt.Registry(runtimes.ConfigDir(getenv), 0))] = sight.RegistryInside(d.Data, a.ID) + "/"
@@ -86,7 +94,42 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 			box.Read = append(box.Read, getenv(name))
 		}
 	}
-	return box, box.Refuse(home, d.Data.Root())
+	if err := box.Refuse(home, d.Data.Root()); err != nil {
+		return nil, err
+	}
+	return box, withinPredecessor(d, a, work)
+}
+
+// withinPredecessor refuses to give an agent folders that its predecessor in a sandbox did not have: it may have put links in their places.
+func withinPredecessor(d *Launcher, a *daemon.Agent, work []string) error {
+	if a.PreviousAgentID == nil {
+		return nil
+	}
+	had, err := BoxOf(d, *a.PreviousAgentID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was in none
+	}
+	for _, dir := range work {
+		if err == nil && !had.Has(sandbox.Real(dir)) {
+			err = fmt.Errorf("%s leads to %s, which its predecessor did not have", dir, sandbox.Real(dir))
+		}
+	}
+	return err
+}
+
+// oneShotFolders are what one-shots change of a launch.
+var oneShotFolders = []string{"fork", "oneshot"}
+
+// ClearOneShot removes what the last one-shot for an agent in a sandbox has left: it could be links, by which the files of the next one would
+// go elsewhere. Call it before they are written.
+func ClearOneShot(d *Launcher, a *daemon.Agent) error {
+	var err error
+	for _, name := range oneShotFolders {
+		if a.Sandbox {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(d.Data.Launch(a.ID), name)))
+		}
+	}
+	return err
 }
 
 // enter makes what an agent has of its own, and returns its command in the sandbox.
@@ -130,6 +173,10 @@ func OneShotInside(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, job engin
 		return job, fmt.Errorf("sandbox: %w", err)
 	}
 	box.Dir = job.Dir
+	for _, name := range oneShotFolders {
+		dir := filepath.Join(d.Data.Launch(a.ID), name)
+		box.Own[dir] = dir + "/"
+	}
 	job.Env = insideEnviron(d, rt, job.Env)
 	job.Argv, err = enter(box, job.Argv)
 	return job, err

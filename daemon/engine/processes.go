@@ -39,8 +39,9 @@ type Standing struct {
 type Senders interface {
 	// Boot names this boot of the system. The start times of processes count from it.
 	Boot() string
-	// Strange says why the sender from can't be trusted; "": it can. The sender must be of this user. Unless p is zero, the sender must also be p or a descendant of p.
-	Strange(from *tmux.Peer, p tmux.Process) string
+	// Strange says why the sender from can't be trusted; "": it can. The sender must be of this user and, unless it is inside a sandbox of
+	// ours, in the daemon's namespaces. Unless p is zero, the sender must also be p or a descendant of p.
+	Strange(from *tmux.Peer, p tmux.Process, inside bool) string
 	// Named returns the process that has an id where the process at runs, which may be inside a sandbox; see [tmux.Process.Named].
 	Named(at tmux.Process, pid int, start uint64) (tmux.Process, error)
 	// Foreign says why a process cannot be an agent of this user, as far as the system tells; "": it can. inside: it may be in a sandbox.
@@ -71,9 +72,12 @@ func (system) Standing(p tmux.Process) Standing {
 	return Standing{Stopped: stopped, InFront: inFront}
 }
 
-func (system) Strange(from *tmux.Peer, p tmux.Process) string {
+func (system) Strange(from *tmux.Peer, p tmux.Process, inside bool) string {
 	if from.UID != os.Geteuid() {
 		return fmt.Sprintf("its sender, process %d, is another user's", from.PID)
+	}
+	if err := from.SharesNamespaces("pid"); err != nil && !inside {
+		return "its sender is a stranger: " + err.Error()
 	}
 	if p.PID != 0 && !from.IsDescendantOf(p.PID) {
 		return fmt.Sprintf("its sender, process %d, is no child of process %d, which it names", from.PID, p.PID)

@@ -309,7 +309,7 @@ func (d *Flow) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (en
 	if err != nil {
 		return engine.OneShot{}, err
 	}
-	if err := sight.WriteFiles(cmd.Files); err != nil {
+	if err := errors.Join(agents.ClearOneShot(d.Launcher, a), sight.WriteFiles(cmd.Files)); err != nil {
 		return engine.OneShot{}, err
 	}
 	env := sight.With(append(d.EnvironOf(a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)

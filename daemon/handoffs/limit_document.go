@@ -74,7 +74,7 @@ func (d *Flow) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name str
 	if err != nil {
 		return engine.OneShot{}, err
 	}
-	if err := errors.Join(sight.WriteFiles(cmd.Files), agents.WriteLinks(cmd.Links)); err != nil {
+	if err := errors.Join(agents.ClearOneShot(d.Launcher, a), sight.WriteFiles(cmd.Files), agents.WriteLinks(cmd.Links)); err != nil {
 		return engine.OneShot{}, err
 	}
 	env := sight.With(append(sight.OneShotEnviron(d.Sight, rt, a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)

@@ -281,7 +281,7 @@ func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Pee
 		c.proc = proc
 	}
 	if from != nil {
-		c.notFrom = d.Processes.Strange(from, c.proc)
+		c.notFrom = d.Processes.Strange(from, c.proc, c.boxed != nil)
 	}
 	switch {
 	case c.proc.PID == 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/sandbox"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -21,6 +22,9 @@ func (d *Daemon) here(ctx context.Context, env hooks.Envelope, from *tmux.Peer, 
 		at = from.Process
 	}
 	proc, missed := d.Processes.Named(at, env.AgentPID, 0)
+	if missed == nil {
+		c.pid = proc.PID
+	}
 	if env.Launch == "" || env.Sandbox == 0 && (from == nil || proc.PID == env.AgentPID) {
 		return proc, nil
 	}
@@ -60,7 +64,7 @@ func (d *Daemon) withinBox(a *daemon.Agent, p *hooks.Payload) error {
 		return err // it is read again when the hook comes out of the spool
 	}
 	for _, path := range []*string{&p.TranscriptPath, &p.CWD} {
-		if !box.Has(*path) {
+		if *path != "" && !box.Has(sandbox.Real(*path)) {
 			*path = ""
 		}
 	}

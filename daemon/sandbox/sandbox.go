@@ -88,16 +88,26 @@ func (b *Box) mounts() []mount {
 // holds reports whether a path lies in one of the folders.
 func holds(folders iter.Seq[string], path string) bool {
 	for dir := range folders {
-		if within(path, dir) {
+		if Within(path, dir) {
 			return true
 		}
 	}
 	return false
 }
 
-// Has reports whether a path lies in what the box has besides the system.
+// Real returns a path without links. Of one that does not exist it resolves the part that does.
+func Real(path string) string {
+	for dir := filepath.Clean(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, strings.TrimPrefix(filepath.Clean(path), dir))
+		}
+	}
+	return path
+}
+
+// Has reports whether a path without links lies in what the box has besides the system.
 func (b *Box) Has(path string) bool {
-	return slices.ContainsFunc(b.mounts(), func(m mount) bool { return within(filepath.Clean(path), m.path) })
+	return slices.ContainsFunc(b.mounts(), func(m mount) bool { return Within(filepath.Clean(path), m.path) })
 }
 
 // Refuse says why a box would be none; nil: it is one. secret are folders of which an agent must have no more than the box names: the
@@ -106,11 +116,11 @@ func (b *Box) Refuse(secret ...string) error {
 	for _, m := range b.mounts() {
 		for _, dir := range append(secret, "/") {
 			real, err := filepath.EvalSymlinks(dir)
-			if err == nil && (within(dir, m.path) || within(real, m.path)) {
+			if err == nil && (Within(dir, m.path) || Within(real, m.path)) {
 				return fmt.Errorf("it would have %s with all that is in %s: give the agent a directory that holds nothing else", m.path, dir)
 			}
 		}
-		if slices.ContainsFunc(system, func(dir string) bool { return m.write && within(dir, m.path) }) {
+		if slices.ContainsFunc(system, func(dir string) bool { return m.write && Within(dir, m.path) }) {
 			return fmt.Errorf("it could change %s", m.path)
 		}
 	}
@@ -120,8 +130,8 @@ func (b *Box) Refuse(secret ...string) error {
 	return nil
 }
 
-// within reports whether a path is dir or lies below it. Both are clean.
-func within(path, dir string) bool {
+// Within reports whether a path is dir or lies below it. Both are clean.
+func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
@@ -144,7 +154,7 @@ func (b *Box) Command(argv []string) []string {
 		}
 	}
 	// What resolves names is often a link to what runs the network.
-	if real, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !within(real, "/etc") {
+	if real, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !Within(real, "/etc") {
 		cmd = append(cmd, "--ro-bind", real, real)
 	}
 	for _, m := range b.mounts() {
@@ -164,8 +174,8 @@ func Probe() []string { return (&Box{Dir: "/", Home: "/home"}).Command([]string{
 // really are. A program of npm stands in a folder node_modules, beside what it imports.
 func Programs(path string, secret []string, commands ...string) (paths []string) {
 	add := func(dir string) {
-		holds := slices.ContainsFunc(secret, func(s string) bool { return within(s, dir) })
-		if filepath.IsAbs(dir) && !holds && !slices.ContainsFunc(system, func(s string) bool { return within(dir, s) }) && !slices.Contains(paths, dir) {
+		holds := slices.ContainsFunc(secret, func(s string) bool { return Within(s, dir) })
+		if filepath.IsAbs(dir) && !holds && !slices.ContainsFunc(system, func(s string) bool { return Within(dir, s) }) && !slices.Contains(paths, dir) {
 			paths = append(paths, dir)
 		}
 	}

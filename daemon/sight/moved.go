@@ -205,13 +205,16 @@ func (d *Sight) entryOfJob(a *daemon.Agent, job string) (runtimes.Registry, bool
 	return runtimes.Registry{}, false
 }
 
+// maxEntry is more than a file of the registry has, in bytes. An agent may write there what it likes.
+const maxEntry = 1 << 20
+
 // readEntry reads a file of the registry. Each sweep reads one for each agent. O_NONBLOCK spares package os its attempt to
 // make the file non-blocking, which takes as many system calls as the rest.
 func readEntry(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	return io.ReadAll(io.LimitReader(f, maxEntry))
 }

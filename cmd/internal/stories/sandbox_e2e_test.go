@@ -45,7 +45,7 @@ func TestSandbox(t *testing.T) {
 	a = r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 	outside := func(name string) string { return filepath.Join(r.root, name) }
 	for line, may := range map[string]bool{
-		"touch done && git add done":                                         true,
+		"touch done && git add done && ln -s '" + home + "' link":            true,
 		"echo learned >>'" + outside("personas/"+con+"/experience.md") + "'": true,
 		"touch '" + outside("personas/"+con+"/handoffs/x.md") + "'":          true,
 		"test -S \"$UNDERSTUDY_SOCKET\" && test -w '" + home + "/.claude'":   true,
@@ -68,7 +68,7 @@ func TestSandbox(t *testing.T) {
 	}
 	// A hook that names what the agent does not have: the daemon would read it, and the successor would have it. No daemon runs at the last one.
 	tells := func(event string) {
-		body := fmt.Sprintf(`{"session_id":"%s","hook_event_name":"%s","prompt":"x","last_assistant_message":"told to nobody","cwd":"/etc","transcript_path":"/etc/passwd"}`, *a.SessionID, event)
+		body := fmt.Sprintf(`{"session_id":"%[1]s","hook_event_name":"%[2]s","prompt":"x","last_assistant_message":"told to nobody","cwd":"%[3]s/link","transcript_path":"%[3]s/link/secret"}`, *a.SessionID, event, r.work)
 		if code, _, said := runInside(r, a.ID, body, fmt.Sprintf("CLAUDE_PID=2 '%s' hook %s", r.dir.HookProgram(), event)); code != 0 || said != "" {
 			t.Errorf("hook %s: exit %d, %s", event, code, said)
 		}
