@@ -44,9 +44,9 @@ func (p processes) Signal(q tmux.Process, sig syscall.Signal) error {
 	})
 }
 
-func (processes) Boot() string                            { return boot }
+func (processes) Boot() string                                  { return boot }
 func (processes) Strange(*tmux.Peer, tmux.Process, bool) string { return "" }
-func (processes) Foreign(tmux.Process, bool) string       { return "" }
+func (processes) Foreign(tmux.Process, bool) string             { return "" }
 func (p processes) Named(_ tmux.Process, pid int, _ uint64) (tmux.Process, error) {
 	return p.Find(pid)
 }
