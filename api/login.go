@@ -155,6 +155,11 @@ func callsHere(r *http.Request) bool {
 	if cut != nil {
 		host = r.Host
 	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} { // a proxy says so
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
 	return known && err == nil && ofThisMachine(from.Addr().Unmap(), ours.AddrPort().Addr().Unmap()) &&
 		(slices.Contains(LoopbackNames(), strings.Trim(host, "[]")) || host == ours.IP.String())
 }

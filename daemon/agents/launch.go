@@ -105,10 +105,10 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 		return err
 	}
 	if box != nil {
-		if err := noteBox(d, box, a.ID); err != nil {
+		if file.Argv, err = enter(box, launch.Argv); err != nil {
 			return err
 		}
-		if file.Argv, err = enter(box, launch.Argv); err != nil {
+		if err := noteBox(d, box, a.ID); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,11 @@ func (d *Launcher) launchPlan(ctx context.Context, a *daemon.Agent) (launch runt
 	if asked, err := inSandbox(d, a); err != nil {
 		return launch, nil, err
 	} else if asked {
-		if box, err = boxOf(d, rt, a, &spec); err != nil {
+		box, err = boxOf(d, rt, a, &spec)
+		if err == nil && a.Sandbox && a.PreviousAgentID != nil {
+			err = had(d, *a.PreviousAgentID, a.Cwd)
+		}
+		if err != nil {
 			return launch, nil, fmt.Errorf("sandbox: %w", err)
 		}
 	}

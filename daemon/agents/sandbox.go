@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -94,27 +93,23 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 			box.Read = append(box.Read, getenv(name))
 		}
 	}
-	if err := box.Refuse(home, d.Data.Root()); err != nil {
-		return nil, err
-	}
-	return box, withinPredecessor(d, a, work)
+	box.Resolve()
+	return box, box.Refuse(home, d.Data.Root())
 }
 
-// withinPredecessor refuses to give an agent folders that its predecessor in a sandbox did not have: it may have put links in their places.
-func withinPredecessor(d *Launcher, a *daemon.Agent, work []string) error {
-	if a.PreviousAgentID == nil {
-		return nil
+// had refuses to give an agent, or a one-shot for one, folders that an agent in a sandbox did not have: that one may have put links in their places.
+func had(d *Launcher, agentID int64, dir string) error {
+	box, err := BoxOf(d, agentID)
+	if err != nil {
+		return fmt.Errorf("it is not known what agent %d had: %w", agentID, err)
 	}
-	had, err := BoxOf(d, *a.PreviousAgentID)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was in none
-	}
-	for _, dir := range work {
-		if err == nil && !had.Has(sandbox.Real(dir)) {
-			err = fmt.Errorf("%s leads to %s, which its predecessor did not have", dir, sandbox.Real(dir))
+	work, _ := worktree.Places(dir)
+	for _, path := range append(work, dir) {
+		if real := sandbox.Real(path); !box.MayChange(real) {
+			return fmt.Errorf("%s leads to %s, which agent %d could not change", path, real, agentID)
 		}
 	}
-	return err
+	return nil
 }
 
 // oneShotFolders are what one-shots change of a launch.
@@ -142,6 +137,7 @@ func enter(box *sandbox.Box, argv []string) ([]string, error) {
 			return nil, err
 		}
 	}
+	box.Resolve() // with what was just made
 	return box.Command(argv), nil
 }
 
@@ -169,6 +165,9 @@ func OneShotInside(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, job engin
 		return job, nil
 	}
 	box, err := boxOf(d, rt, a, &runtimes.Spec{Command: d.Settings().Runtimes[rt.Name]})
+	if err == nil {
+		err = had(d, a.ID, a.Cwd)
+	}
 	if err != nil {
 		return job, fmt.Errorf("sandbox: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
+var errNotTheirs = daemon.Errorf(daemon.KindInvalid, daemon.CodeBadHook, "The hook was refused: it is not of the agent in whose sandbox it was kept")
+
 // here finds the process that a hook names, and notes its id and, if it runs in the sandbox of an agent, that agent. In a sandbox processes have
 // ids of their own, so that the sender tells which one is meant. A hook out of the spool has no sender any more: there its process is the
 // agent's if both began at the same tick. If it has ended before its agent has registered, nothing speaks against it. proc is zero if the
@@ -25,6 +27,9 @@ func (d *Daemon) here(ctx context.Context, env hooks.Envelope, from *tmux.Peer, 
 	if missed == nil {
 		c.pid = proc.PID
 	}
+	if env.Launch == "" && env.Sandbox != 0 {
+		return proc, errNotTheirs
+	}
 	if env.Launch == "" || env.Sandbox == 0 && (from == nil || proc.PID == env.AgentPID) {
 		return proc, nil
 	}
@@ -34,7 +39,7 @@ func (d *Daemon) here(ctx context.Context, env hooks.Envelope, from *tmux.Peer, 
 	case err != nil && !(known && told.Code == daemon.CodeUnknownLaunch):
 		return proc, err
 	case env.Sandbox != 0 && (err != nil || env.Sandbox != a.ID):
-		return proc, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadHook, "The hook was refused: it is not of the agent in whose sandbox it was kept")
+		return proc, errNotTheirs
 	case err != nil || !a.Sandbox:
 		if missed == nil { // what the agent has put into a sandbox or a container by itself is not the agent
 			c.pid = 0
@@ -63,9 +68,14 @@ func (d *Daemon) withinBox(a *daemon.Agent, p *hooks.Payload) error {
 	if err != nil {
 		return err // it is read again when the hook comes out of the spool
 	}
-	for _, path := range []*string{&p.TranscriptPath, &p.CWD} {
-		if *path != "" && !box.Has(sandbox.Real(*path)) {
-			*path = ""
+	if p.TranscriptPath != "" {
+		if p.TranscriptPath = sandbox.Real(p.TranscriptPath); !box.Has(p.TranscriptPath) {
+			p.TranscriptPath = ""
+		}
+	}
+	if p.CWD != "" {
+		if p.CWD = sandbox.Real(p.CWD); !box.MayChange(p.CWD) {
+			p.CWD = ""
 		}
 	}
 	return nil

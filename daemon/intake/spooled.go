@@ -47,10 +47,10 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	var err error
 	for range 3 {
 		var c claim
-		if c, err = d.claimOf(ctx, env, nil, true); err != nil {
-			return err
+		if c, err = d.claimOf(ctx, env, nil, true); err == nil {
+			_, _, err = d.applyHook(ctx, env, c, true)
 		}
-		if _, _, err = d.applyHook(ctx, env, c, true); err == nil || passing(ctx, err) {
+		if err == nil || passing(ctx, err) {
 			return err
 		}
 	}

@@ -42,21 +42,25 @@ type Box struct {
 	Read  []string `json:"read"`  // files and folders that it may only read
 	// Own are folders of its own, which it may change, by the path at which they stand inside.
 	Own map[string]string `json:"own"`
+	// Mounts is what these lists have come to; see [Box.Resolve].
+	Mounts []Mount `json:"mounts"`
 }
 
 // system is what every agent may read: programs, libraries and their settings. The networks' names and certificates are in /etc.
 var system = []string{"/usr", "/etc", "/opt", "/nix", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// mount is one path inside.
-type mount struct {
-	path, from string
-	write      bool
+// Mount is one path inside. None of the paths leads through a link.
+type Mount struct {
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Write bool   `json:"write"`
 }
 
-// mounts lists what the box has besides the system, each folder before what is in it. What leads through links is there by both names; a
-// link that stands in a folder of the box leads there by itself.
-func (b *Box) mounts() []mount {
-	all, links := map[string]mount{}, map[string]mount{}
+// Resolve looks once what the box has besides the system, each folder before what is in it: who is in it may change where a link leads. What
+// leads through links is there by both names. A link that stands in a folder which the box may change is not followed out of these folders:
+// an earlier agent may have put it there.
+func (b *Box) Resolve() {
+	all, links := map[string]Mount{}, map[string]Mount{}
 	add := func(write bool, paths []string) {
 		for _, path := range paths {
 			real, err := filepath.EvalSymlinks(path)
@@ -64,25 +68,28 @@ func (b *Box) mounts() []mount {
 				continue
 			}
 			path = filepath.Clean(path)
-			all[real] = mount{real, real, write}
+			if !write && holds(maps.Keys(all), Real(filepath.Dir(path))) && !holds(maps.Keys(all), real) {
+				continue
+			}
+			all[real] = Mount{real, real, write}
 			if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
-				links[path] = mount{path, real, write}
+				links[path] = Mount{path, real, write}
 			} else {
-				all[path] = mount{path, real, write}
+				all[path] = Mount{path, real, write}
 			}
 		}
 	}
 	add(true, b.Write)
 	add(false, b.Read)
 	for at, from := range b.Own {
-		all[at] = mount{at, from, true}
+		all[at] = Mount{at, filepath.Clean(from), true}
 	}
 	for path, m := range links {
 		if !holds(maps.Keys(all), path) {
 			all[path] = m
 		}
 	}
-	return slices.SortedFunc(maps.Values(all), func(a, b mount) int { return strings.Compare(a.path, b.path) })
+	b.Mounts = slices.SortedFunc(maps.Values(all), func(a, b Mount) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // holds reports whether a path lies in one of the folders.
@@ -105,23 +112,37 @@ func Real(path string) string {
 	return path
 }
 
-// Has reports whether a path without links lies in what the box has besides the system.
-func (b *Box) Has(path string) bool {
-	return slices.ContainsFunc(b.mounts(), func(m mount) bool { return Within(filepath.Clean(path), m.path) })
+// Has reports whether a path without links lies in what the box has besides the system, and MayChange whether it may be changed there.
+func (b *Box) Has(path string) bool { return b.around(path) != nil }
+
+// MayChange is [Box.Has] for what may be changed.
+func (b *Box) MayChange(path string) bool {
+	m := b.around(path)
+	return m != nil && m.Write
 }
 
-// Refuse says why a box would be none; nil: it is one. secret are folders of which an agent must have no more than the box names: the
+// around returns the deepest mount that holds a path; nil: none.
+func (b *Box) around(path string) (found *Mount) {
+	for i := range b.Mounts {
+		if m := &b.Mounts[i]; Within(filepath.Clean(path), m.Path) && (found == nil || len(m.Path) > len(found.Path)) {
+			found = m
+		}
+	}
+	return found
+}
+
+// Refuse says why a resolved box would be none; nil: it is one. secret are folders of which an agent must have no more than the box names: the
 // home and the data directory.
 func (b *Box) Refuse(secret ...string) error {
-	for _, m := range b.mounts() {
+	for _, m := range b.Mounts {
 		for _, dir := range append(secret, "/") {
 			real, err := filepath.EvalSymlinks(dir)
-			if err == nil && (Within(dir, m.path) || Within(real, m.path)) {
-				return fmt.Errorf("it would have %s with all that is in %s: give the agent a directory that holds nothing else", m.path, dir)
+			if err == nil && (Within(dir, m.Path) || Within(real, m.Path)) {
+				return fmt.Errorf("it would have %s with all that is in %s: give the agent a directory that holds nothing else", m.Path, dir)
 			}
 		}
-		if slices.ContainsFunc(system, func(dir string) bool { return m.write && Within(dir, m.path) }) {
-			return fmt.Errorf("it could change %s", m.path)
+		if slices.ContainsFunc(system, func(dir string) bool { return m.Write && Within(dir, m.Path) }) {
+			return fmt.Errorf("it could change %s", m.Path)
 		}
 	}
 	if !b.Has(b.Dir) {
@@ -135,7 +156,7 @@ func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Command returns the command that runs argv in the box. It has no capabilities, and processes, temporary files and a host name of
+// Command returns the command that runs argv in the resolved box. It has no capabilities, and processes, temporary files and a host name of
 // its own; the network is the machine's. When bubblewrap ends, all ends that runs inside, also what has left its parents.
 func (b *Box) Command(argv []string) []string {
 	cmd := []string{
@@ -157,12 +178,12 @@ func (b *Box) Command(argv []string) []string {
 	if real, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !Within(real, "/etc") {
 		cmd = append(cmd, "--ro-bind", real, real)
 	}
-	for _, m := range b.mounts() {
+	for _, m := range b.Mounts {
 		how := "--ro-bind"
-		if m.write {
+		if m.Write {
 			how = "--bind"
 		}
-		cmd = append(cmd, how, m.from, m.path)
+		cmd = append(cmd, how, m.From, m.Path)
 	}
 	return append(append(cmd, "--remount-ro", "/", "--chdir", b.Dir, "--"), argv...)
 }

@@ -18,19 +18,21 @@ func TestMounts(t *testing.T) {
 	t.Parallel()
 	root := wardentest.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := func(name string) string { return filepath.Join(root, name) }
-	for _, dir := range []string{"work/.git", "dots/claude", "own", "user"} {
+	for _, dir := range []string{"work/.git", "dots/claude", "own", "user", "elsewhere"} {
 		wardentest.Must(t, os.MkdirAll(at(dir), 0o700))
 	}
 	wardentest.Must(t, os.WriteFile(at("work/.git/config"), nil, 0o600))
 	wardentest.Must(t, os.Symlink(at("dots/claude"), at("user/.claude")))
 	wardentest.Must(t, os.Symlink(at("work/.git/config"), at("work/link")))
+	wardentest.Must(t, os.Symlink(at("elsewhere"), at("work/skills"))) // by an earlier agent
 	b := Box{
-		Dir: at("work"), Write: []string{at("work") + "/", at("user/.claude"), at("missing")}, Read: []string{at("work/link"), at("work/.git/config")},
+		Dir: at("work"), Write: []string{at("work") + "/", at("user/.claude"), at("missing")}, Read: []string{at("work/skills"), at("work/link"), at("work/.git/config")},
 		Own: map[string]string{at("user/.claude/sessions"): at("own")},
 	}
 	var got strings.Builder
-	for _, m := range b.mounts() {
-		fmt.Fprintln(&got, strings.TrimPrefix(m.path, root), strings.TrimPrefix(m.from, root), m.write)
+	b.Resolve()
+	for _, m := range b.Mounts {
+		fmt.Fprintln(&got, strings.TrimPrefix(m.Path, root), strings.TrimPrefix(m.From, root), m.Write)
 	}
 	wardentest.Equal(t, "mounts", got.String(), `/dots/claude /dots/claude true
 /user/.claude /dots/claude true
@@ -42,8 +44,12 @@ func TestMounts(t *testing.T) {
 		wardentest.Equal(t, path, b.Has(root+"/"+path), has)
 	}
 	wardentest.Must(t, b.Refuse(at("user")))
+	wardentest.Equal(t, "what is only read may be changed", b.MayChange(at("work/.git/config")), false)
+	wardentest.Equal(t, "the work may be changed", b.MayChange(at("work/.git/x")), true)
 	b.Write = append(b.Write, root)
+	b.Resolve()
 	wardentest.WantErr(t, "the home", b.Refuse(at("user")), "give the agent a directory that holds nothing else")
 	b.Write = []string{"/etc"}
+	b.Resolve()
 	wardentest.WantErr(t, "the system", b.Refuse(), "it could change /etc")
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,13 +21,41 @@ func Places(dir string) (changes, fixed []string) {
 	case common != filepath.Join(top, ".git"):
 		fixed = append(fixed, filepath.Join(top, ".git"))
 	}
-	for _, at := range []string{common, gitDir, filepath.Join(common, "modules", "*")} {
+	for _, at := range gitDirs(common, gitDir) {
 		for _, name := range []string{"config", "config.worktree", "hooks", "commondir", "gitdir"} {
-			found, _ := filepath.Glob(filepath.Join(at, name)) // a name with a bracket finds nothing: its folder may be changed whole
-			fixed = append(fixed, found...)
+			if path := filepath.Join(at, name); exists(path) {
+				fixed = append(fixed, path)
+			}
 		}
 	}
 	return []string{top, common}, fixed
+}
+
+// gitDirs lists the folders of a repository that have settings: its own, those of its work trees, and those of its submodules, whose names may
+// have slashes.
+func gitDirs(common, gitDir string) []string {
+	dirs := []string{common, gitDir}
+	trees, _ := os.ReadDir(filepath.Join(common, "worktrees")) // without any there is no such folder
+	for _, tree := range trees {
+		dirs = append(dirs, filepath.Join(common, "worktrees", tree.Name()))
+	}
+	_ = filepath.WalkDir(filepath.Join(common, "modules"), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return nil
+		case exists(filepath.Join(path, "HEAD")):
+			dirs = append(dirs, path)
+		case d.Name() == "objects", d.Name() == "refs", d.Name() == "logs":
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return dirs
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // ownGit returns the folder that holds what git keeps for the work tree at top; "": it is not the work tree's own, as far as that folder says.

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/sandbox"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -81,12 +83,18 @@ func TestSandbox(t *testing.T) {
 	if n, err := hooks.OpenSpool(r.dir.Spool()).Len(); n != 1 || err != nil {
 		t.Errorf("%d hooks wait in the spool (%v)", n, err)
 	}
+	must(t, hooks.OpenSpool(r.dir.AgentSpool(a.ID)).Put(hooks.Envelope{Key: hooks.NewKey(time.Now()), Event: hooks.Stop, AgentPID: os.Getpid()})) // for a person's agent
 	r.start()
+	if bad, err := os.ReadDir(outside("spool/bad")); len(bad) != 1 || err != nil {
+		t.Errorf("%d hooks were set aside (%v)", len(bad), err)
+	}
 	now := r.awaitAgent(a.ID, "heard", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.LastMessage == "told to nobody" })
 	if now.Cwd != a.Cwd || *now.TranscriptPath != *a.TranscriptPath {
 		t.Errorf("the agent works in %s and has the transcript %s", now.Cwd, *now.TranscriptPath)
 	}
-	if _, _, next := handOver(r, a.ID); !next.Sandbox {
-		t.Error("the successor is in no sandbox")
+	_, _, next := handOver(r, a.ID)
+	h := r.awaitPhase(r.requestHandoffAs(next.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}), daemon.Completed)
+	if last := awaitTakeover(r, h); !next.Sandbox || !last.Sandbox {
+		t.Error("a successor is in no sandbox")
 	}
 }
