@@ -164,8 +164,7 @@ func (s *Spool) files() (files []string, err error) {
 		case spooled(name) && !e.IsDir():
 			files = append(files, name)
 		case sandboxOf(name) != 0:
-			within, _ := os.ReadDir(filepath.Join(s.dir, name)) // its agent has ended, and it is gone
-			for _, e := range within {
+			for _, e := range inSandbox(filepath.Join(s.dir, name)) {
 				if spooled(e.Name()) && !e.IsDir() {
 					files = append(files, filepath.Join(name, e.Name()))
 				}
@@ -174,6 +173,16 @@ func (s *Spool) files() (files []string, err error) {
 	}
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
 	return files, nil
+}
+
+// inSandbox lists a sandbox's part of the spool, in which its agent may put what it likes: as much of it as a spool may have. A folder that is gone
+// has none, because its agent has ended.
+func inSandbox(path string) (entries []os.DirEntry) {
+	if dir, err := os.Open(path); err == nil {
+		defer dir.Close()
+		entries, _ = dir.ReadDir(maxSpoolFiles)
+	}
+	return entries
 }
 
 // sandboxOf returns the agent whose part of the spool a folder is, or in whose part a file is; 0: none.

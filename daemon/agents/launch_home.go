@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sandbox"
 )
 
 // UserHome reads what is in the user's own home of a CLI that is launched in a home of the launch. An account names the home itself, if
@@ -72,10 +73,5 @@ func (d *Launcher) Lasting(path string) string {
 	if !strings.HasPrefix(path, filepath.Dir(d.Data.Launch(0))+string(filepath.Separator)) {
 		return path
 	}
-	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return real + strings.TrimPrefix(path, dir)
-		}
-	}
-	return path
+	return sandbox.Real(path)
 }

@@ -15,10 +15,18 @@ func RegistryInside(root data.Dir, agentID int64) string {
 	return filepath.Join(root.Launch(agentID), "sessions")
 }
 
+// maxEntries is how many files of a sandbox's registry are looked at. There is one for each session that runs in it.
+const maxEntries = 64
+
 // EntryInside is [EntryOf] for an agent in a sandbox. The agent's process is the first one there that has an entry; others are sessions that
 // it has started. The agent could write of any directory that it works there, so its hooks alone tell that.
 func EntryInside(d *Sight, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
-	entries, _ := os.ReadDir(RegistryInside(d.Data, a.ID)) // its launch files are removed
+	dir, err := os.Open(RegistryInside(d.Data, a.ID))
+	if err != nil {
+		return reg, false // its launch files are removed
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(maxEntries) // those that could be read count
 	for _, e := range entries {
 		found, has := ReadEntry(d, filepath.Join(RegistryInside(d.Data, a.ID), e.Name()))
 		if has && found.Kind != runtimes.KindBackground && (!ok || found.PID < reg.PID) {
