@@ -158,23 +158,6 @@ var ErrRefused = errors.New("refused")
 
 var errNoAnswer = errors.New("no answer in time")
 
-// AnswerTimeout returns how long the daemon may take to answer event, while the
-// CLI waits. It is longest for events whose answer can change the CLI's
-// behaviour. It is short for SessionEnd, because the CLI gives hooks little time
-// at a session's end.
-func AnswerTimeout(event string) time.Duration {
-	switch event {
-	case Stop, UserPromptSubmit, SessionStart, PermissionRequest,
-		"BeforeAgent", "AfterAgent", // Gemini's
-		"PromptTaken", "TurnEnded": // our extension's in oh-my-pi
-		return 10 * time.Second
-	case SessionEnd:
-		return time.Second
-	default:
-		return 5 * time.Second
-	}
-}
-
 // Send posts e to the daemon at socket and returns the daemon's answer, which may
 // be empty. It waits until [AnswerTimeout] is over or ctx ends, and at most 100 ms
 // for the connection.

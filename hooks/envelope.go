@@ -83,3 +83,20 @@ func (e Envelope) agent() string {
 	}
 	return fmt.Sprintf("%016x", sum.Sum64())
 }
+
+// AnswerTimeout returns how long the daemon may take to answer event, while the
+// CLI waits. It is longest for events whose answer can change the CLI's
+// behaviour. It is short for SessionEnd, because the CLI gives hooks little time
+// at a session's end.
+func AnswerTimeout(event string) time.Duration {
+	switch event {
+	case Stop, UserPromptSubmit, SessionStart, PermissionRequest,
+		"BeforeAgent", "AfterAgent", // Gemini's
+		"PromptTaken", "TurnEnded": // our extension's in oh-my-pi
+		return 10 * time.Second
+	case SessionEnd:
+		return time.Second
+	default:
+		return 5 * time.Second
+	}
+}

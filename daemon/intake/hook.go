@@ -9,9 +9,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
-	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes/claude"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -54,48 +51,16 @@ func (d *Daemon) arrive(ctx context.Context, env hooks.Envelope, from *tmux.Peer
 	return d.applyHook(ctx, env, claim, false)
 }
 
-// refuse answers a hook whose body can't be parsed. It tells the operator of the first one of each event, since a newer
-// runtime may send all of them like that.
-func (d *Daemon) refuse(hook string, err error) *daemon.Error {
-	if d.FirstTime("refused " + hook) {
-		d.Alert(event.HookRefused, fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
-			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(err.Error(), 200))))
-	}
-	return &daemon.Error{Kind: daemon.KindInvalid, Code: daemon.CodeBadHook, Message: "The hook was refused: " + err.Error()}
-}
-
-// maxSession is the longest session id that a hook may name, in bytes. Claude Code's are UUIDs.
-const maxSession = 200
-
 // applyHook records a hook whose sender was checked, and wakes the lanes of the agents that it concerns. It returns what
 // the hook's command prints. replayed: the hook comes from the spool.
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (output json.RawMessage, cmd *command, err error) {
-	rt := claude.Runtime
-	if env.Runtime != "" {
-		known, err := d.Settings().RuntimeNamed(env.Runtime)
-		if err != nil {
-			return nil, nil, d.refuse(env.Event, err)
-		}
-		rt = known
-	}
-	if rt.Report != nil {
-		said, err := rt.Report(env.Event, env.Body)
-		if err != nil {
-			d.Counts.Hook(env.Event, engine.HookRefused)
-			return nil, nil, d.refuse(env.Event, err)
-		}
-		if said.Event == "" {
-			return nil, nil, nil // the runtime told something that the daemon does not act on
-		}
-		env.Event, env.Body = said.Event, said.Body
-	}
-	p, err := hooks.Parse(env.Event, env.Body)
-	if err == nil && len(p.SessionID) > maxSession {
-		err = fmt.Errorf("session_id has %d bytes, more than the %d that are taken", len(p.SessionID), maxSession)
-	}
-	if err != nil {
+	rt, p, err := readHook(d.Settings(), &env)
+	switch {
+	case err != nil:
 		d.Counts.Hook(env.Event, engine.HookRefused)
 		return nil, nil, d.refuse(env.Event, err)
+	case p.Event == "":
+		return nil, nil, nil // the runtime told something that the daemon does not act on
 	}
 	p.TranscriptPath = d.Lasting(p.TranscriptPath)
 	if c.boxed != nil {
