@@ -100,6 +100,7 @@ func TestLostPaste(t *testing.T) {
 		"too soon":        {func(_ *daemon.Agent, dl *daemon.Delivery, _ *sight.Screen) { dl.TypedAt = &now }, false},
 		"slow tmux":       {func(_ *daemon.Agent, dl *daemon.Delivery, _ *sight.Screen) { dl.Evidence = "slow" }, false},
 		"a prompt since":  {func(a *daemon.Agent, _ *daemon.Delivery, _ *sight.Screen) { a.LastPrompt = 4 }, false},
+		"a Stop since":    {func(a *daemon.Agent, _ *daemon.Delivery, _ *sight.Screen) { a.LastStop = 4 }, false},
 		"a turn":          {func(a *daemon.Agent, _ *daemon.Delivery, _ *sight.Screen) { a.State = daemon.Working }, false},
 		"a turn shown":    {func(_ *daemon.Agent, _ *daemon.Delivery, s *sight.Screen) { s.Busy = true }, false},
 		"a text":          {func(_ *daemon.Agent, _ *daemon.Delivery, s *sight.Screen) { s.Draft = "x" }, false},

@@ -61,7 +61,7 @@ func (d *Courier) pastedOf(a *daemon.Agent, dl *daemon.Delivery) pasted {
 // Lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again. The
 // intention to type may be much older than the paste: tmux may have been slow.
 func (d *Courier) Lost(a *daemon.Agent, dl *daemon.Delivery, s *sight.Screen) bool {
-	return d.RuntimeOf(a).Can.LosesPastes && dl.Attempts == 0 && mayComeAgain(dl) && a.LastPrompt <= dl.AfterHook &&
+	return d.RuntimeOf(a).Can.LosesPastes && dl.Attempts == 0 && mayComeAgain(dl) && !turnSince(a, dl) &&
 		a.AtRest() && s.Empty() && time.Since(d.pastedOf(a, dl).at) >= LostAfter && d.TimeLeft(*dl.TypedAt, LostAfter) <= 0
 }
 

@@ -246,8 +246,9 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != daemon.DeliveryTyping && dl.State != daemon.DeliveryTyped || !deliveries.Carries(h.p.Prompt, dl) {
 			continue
 		}
-		// It is behind no other turn if that turn began later, or is the text's own, which was refused and submitted again.
-		late := h.in.Replayed && h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn
+		// It is behind no other turn if that turn began later, or is the text's own: a prompt queued behind the text told of it first, or the
+		// text was refused and submitted again.
+		late := h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn
 		behind := queued && !late && dl.Heard == 0
 		if deliveries.Hears(h.RuntimeOf(a), dl, behind) {
 			dl.Hear(h.tx.HookID, h.in.At)

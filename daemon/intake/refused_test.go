@@ -61,20 +61,27 @@ func TestRefusedMessageIsTold(t *testing.T) {
 	}
 }
 
-// TestHookOfAPromptIsLate: another turn has begun when the hook of a prompt comes. The prompt was not queued behind that turn, so another
-// hook may still refuse it.
+// TestHookOfAPromptIsLate: a turn is known when the hook of a prompt comes, but the prompt was not queued behind it, so another hook may
+// still refuse it. Either another turn has begun since, or it is the prompt's own: the hook of a prompt that was queued behind it names the
+// same turn, and was faster.
 func TestHookOfAPromptIsLate(t *testing.T) {
 	t.Parallel()
-	for id, heard := range map[string]bool{"late": true, "running": false, "": true} {
+	for id, heard := range map[string]bool{"late": true, "running": false, "own": true, "": true} {
 		h := hookedAgent(t)
 		h.agent.Runtime = "claude"
 		running := map[string]any{"prompt": "something else"}
 		if id != "" {
 			running["prompt_id"] = "running"
 		}
+		if id == "own" {
+			running["prompt_id"] = id
+		}
 		h.takes("UserPromptSubmit", running)
 		if id == "" { // its runtime gives prompts no ids, and it comes out of the spool
 			h.replayed, h.at = true, h.at.Add(-90*time.Second)
+		}
+		if id == "own" {
+			h.at = h.at.Add(-90 * time.Second) // its process started first
 		}
 		dl := h.typed(daemon.KindMessage, "look at the sheds")
 		in := map[string]any{"prompt": dl.Text}
