@@ -9,7 +9,6 @@ type EvidenceCode string
 // The codes of evidence.
 const (
 	EvidenceInTranscript  EvidenceCode = "in_transcript"
-	EvidenceCommandLine   EvidenceCode = "command_line"     // the agent has taken the text from its command line
 	EvidenceNoPane        EvidenceCode = "no_pane"          // the agent has had no pane since before the text was typed
 	EvidencePaneGone      EvidenceCode = "pane_gone"        // the pane went while the text was to be typed
 	EvidenceEnded         EvidenceCode = "agent_ended"      // the text was not known to be taken when its agent ended
@@ -26,7 +25,6 @@ const (
 // evidenceWords are the words of each code.
 var evidenceWords = map[EvidenceCode]string{
 	EvidenceInTranscript:  "found in the transcript",
-	EvidenceCommandLine:   "taken from the command line after all",
 	EvidenceNoPane:        "the agent has no pane",
 	EvidencePaneGone:      "the pane is gone",
 	EvidenceEnded:         "the agent ended",

@@ -102,7 +102,6 @@ func TestEndOfTheLastRelease(t *testing.T) {
 // lastEvidence is evidence as the daemon of the last release writes it, each with its code.
 var lastEvidence = map[string]EvidenceCode{
 	"found in the transcript":                              EvidenceInTranscript,
-	"taken from the command line after all":                EvidenceCommandLine,
 	"the agent has no pane":                                EvidenceNoPane,
 	"the pane is gone":                                     EvidencePaneGone,
 	"the agent ended":                                      EvidenceEnded,

@@ -45,9 +45,9 @@ func (s *Step) Who() string {
 // StartWith notes the text that the agent is started with.
 func (a *Agent) StartWith(dl *Delivery) { a.FirstPromptID = &dl.ID }
 
-// StartedWith reports whether a delivery is the agent's first prompt.
-func (a *Agent) StartedWith(dl *Delivery) bool {
-	return a.FirstPromptID != nil && *a.FirstPromptID == dl.ID
+// IsStepPrompt reports whether a delivery is the prompt of the agent's step. If the agent does not get it, the step tells.
+func (a *Agent) IsStepPrompt(dl *Delivery) bool {
+	return a.StepID != nil && a.FirstPromptID != nil && *a.FirstPromptID == dl.ID
 }
 
 // NewestOf returns the newest row of the step with that number in the template; nil: there is none.

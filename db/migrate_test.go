@@ -150,7 +150,7 @@ func TestMigrateEvidence(t *testing.T) {
 	db := opened(t, Config{ConnString: url})
 	a, want := newAgent(t, db, nil), map[string]string{}
 	for _, code := range []daemon.EvidenceCode{
-		daemon.EvidenceInTranscript, daemon.EvidenceCommandLine, daemon.EvidenceNoPane, daemon.EvidencePaneGone, daemon.EvidenceEnded,
+		daemon.EvidenceInTranscript, daemon.EvidenceNoPane, daemon.EvidencePaneGone, daemon.EvidenceEnded,
 		daemon.EvidenceWentOn, daemon.EvidenceChanged, daemon.EvidenceNotWanted, daemon.EvidenceRecorded, daemon.EvidenceStopAsked,
 		daemon.EvidenceStepEnded, daemon.EvidenceBlocked, daemon.EvidenceUnknownScreen,
 	} {

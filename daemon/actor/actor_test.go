@@ -79,7 +79,9 @@ func TestComposer(t *testing.T) {
 	c.Text = "see "
 	c.Paste(long)
 	equal(t, "composer", c.Text, "see [Pasted text #1 +0 lines]")
-	equal(t, "prompt", c.Take(), "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n")
+	prompt := c.Take()
+	equal(t, "prompt", prompt, "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n")
+	equal(t, "the same without its tags", Unpasted(prompt), "see "+long)
 }
 
 func TestWrap(t *testing.T) {

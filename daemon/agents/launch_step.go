@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,16 +10,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
 
-// planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline, and the step's prompt
-// as the runtime's first prompt. A successor in the step gets no first prompt, because the handoff gives it its
-// instructions; its skill names a file with the step's prompt.
+// planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline. The step's prompt is a delivery, and in
+// a file if it cannot be typed. A successor in the step gets no prompt of it, because the handoff gives it its instructions; its skill
+// names a file with the step's prompt.
 func (d *Launcher) planStep(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, p *daemon.Pipeline, s *daemon.Step) error {
 	where, err := placeInPipeline(p, s, d.furtherStepHeadings(p, s))
 	if err != nil {
@@ -36,18 +39,17 @@ func (d *Launcher) planStep(ctx context.Context, a *daemon.Agent, spec *runtimes
 		spec.SkillText += "\n"
 	}
 	spec.SkillText += where
-	if a.PreviousAgentID == nil {
-		if spec.Prompt = runtimes.FirstPrompt(s.Input); len(spec.Prompt) <= runtimes.MaxArgument {
-			return nil
-		}
+	if a.PreviousAgentID == nil && typedPrompt(s) != "" {
+		return nil
 	}
-	path, words, err := d.TaskFile(a, s)
-	if err != nil {
+	path := d.taskFile(a)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if a.PreviousAgentID == nil {
-		spec.Prompt = words
-	} else {
+	if err := data.WriteFile(path, []byte(s.Input), 0o600); err != nil {
+		return err
+	}
+	if a.PreviousAgentID != nil {
 		spec.SkillText += "\nYou take over from another agent in the middle of the step. What it was asked to do stands in " + path + ".\n"
 	}
 	spec.MayRead = append(spec.MayRead, path)
@@ -82,15 +84,34 @@ func (d *Launcher) priorContext(ctx context.Context, p *daemon.Pipeline, s *daem
 	return rec.Context, err
 }
 
-// TaskFile writes a step's prompt to a file among the agent's launch files, and returns words that tell the agent to read it.
-func (d *Launcher) TaskFile(a *daemon.Agent, s *daemon.Step) (path, words string, err error) {
-	dir := d.Data.Launch(a.ID)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", err
+// PromptStep gives an agent that is still to be committed the prompt of its step. It is typed and no argument, because an argument is in the list
+// of processes for every account of the machine. If it cannot be typed as it is, the agent is told in which file it stands: see planStep.
+func PromptStep(ctx context.Context, d *Launcher, a *daemon.Agent, s *daemon.Step, c *daemon.Change) error {
+	id, err := d.Store.NextID(ctx, daemon.DeliveryIDs)
+	if err != nil {
+		return err
 	}
-	path = filepath.Join(dir, "task.md")
-	words = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
-	return path, words, data.WriteFile(path, []byte(s.Input), 0o600)
+	text := cmp.Or(typedPrompt(s), "Your task is in the file "+d.taskFile(a)+": read all of it first, part by part if need be, then do what it says.")
+	dl := daemon.NewDelivery(id, a.ID, daemon.KindMessage, text, "", d.Now())
+	a.StartWith(dl)
+	c.NewDeliveries = append(c.NewDeliveries, dl)
+	return nil
+}
+
+// typedPrompt returns a step's prompt in a form that can be typed; "": it cannot, because it is too long, or a command, or has characters
+// that a composer changes, as Claude Code makes four blanks of a tab.
+func typedPrompt(s *daemon.Step) string {
+	text, err := runtimes.SafePrompt(runtimes.FirstPrompt(s.Input))
+	_, changed := deliveries.ControlIn(text, "\n")
+	if err != nil || len(text) > deliveries.MaxMessage || changed >= 0 || !utf8.ValidString(text) {
+		return ""
+	}
+	return text
+}
+
+// taskFile is the file among an agent's launch files that has the prompt of its step.
+func (d *Launcher) taskFile(a *daemon.Agent) string {
+	return filepath.Join(d.Data.Launch(a.ID), "task.md")
 }
 
 // furtherStepHeadings returns the headings that the output of a step should have in addition to the four standard ones,

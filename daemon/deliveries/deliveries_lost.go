@@ -152,26 +152,26 @@ func (d *Courier) requeue(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 	return false, 100 * time.Millisecond, err
 }
 
-// takenAfterAll returns the evidence that an agent has taken a text whose earlier delivery was given up: the injection prompt of a handoff
-// that was retried, or the prompt of a command line that promptAgain has queued. "": it has not.
-func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (evidence daemon.EvidenceCode, err error) {
-	if dl.Kind == daemon.KindPrompt && d.InTranscript(a, dl) {
-		return daemon.EvidenceInTranscript, nil
+// takenAfterAll gives a text its verdict if its agent has taken an earlier delivery of it, that was given up: the injection prompt of a handoff
+// that was retried, or the prompt of a step that was queued once more. It reports whether it has.
+func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (bool, error) {
+	step := a.IsStepPrompt(dl)
+	if step {
+		last, _, err := d.LastPrompt(ctx, a)
+		if err != nil {
+			return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+		}
+		if runtimes.MatchesPrompt(last, dl.Text) {
+			dl.Decide(daemon.Submitted, EvidenceHeard(a.LastPrompt), d.Now())
+			return true, nil
+		}
 	}
-	if a.StepID == nil || !a.StartedWith(dl) {
-		return "", nil
+	if dl.Kind == daemon.KindPrompt && d.InTranscript(a, dl) ||
+		step && a.PreviousAgentID == nil && d.RuntimeOf(a).TranscriptHasPrompt(sight.TranscriptTail(a), dl.Text, nil) { // another one has come since
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, d.Now())
+		return true, nil
 	}
-	last, _, err := d.LastPrompt(ctx, a)
-	if err != nil {
-		return "", fmt.Errorf("delivery %d: %w", dl.ID, err)
-	}
-	switch {
-	case runtimes.MatchesPrompt(last, dl.Text):
-		evidence = daemon.EvidenceCommandLine
-	case a.PreviousAgentID == nil && d.RuntimeOf(a).TranscriptHasPrompt(sight.TranscriptTail(a), dl.Text, nil): // another one has come since
-		evidence = daemon.EvidenceInTranscript
-	}
-	return evidence, nil
+	return false, nil
 }
 
 // LastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed;

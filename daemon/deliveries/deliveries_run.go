@@ -125,15 +125,14 @@ func (d *Courier) commitIntention(ctx context.Context, a *daemon.Agent, dl *daem
 	}
 	if taken, err := takenAfterAll(ctx, d, a, dl); err != nil {
 		return err
-	} else if taken != "" {
-		dl.DecideBy(daemon.Submitted, taken, now)
+	} else if taken {
 		_, _, err := d.saveDelivery(ctx, a, dl, false)
 		return err
 	}
 	dl.BeginTyping(way, a.LastHook, now)
 	c := daemon.Change{Deliveries: []*daemon.Delivery{dl}}
 	// If a hook, or for a message the retry of a handoff, writes the agent's row first, this commit gets ErrMoved.
-	if a.Hold != nil || a.StartedWith(dl) || dl.Kind == daemon.KindGoOn || dl.Kind == daemon.KindMessage {
+	if a.Hold != nil || dl.Kind == daemon.KindGoOn || dl.Kind == daemon.KindMessage {
 		a.Release()
 		c.Agents = []*daemon.Agent{a}
 	}
@@ -341,8 +340,9 @@ func (d *Courier) saveDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.
 	}
 	if !quiet && dl.Verdict != nil {
 		e := d.Event(event.Of("delivery", *dl.Verdict), &dl.AgentID, dl.HandoffID, DeliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		// The handoff of a delivery raises its own alert.
-		e.Alert = *dl.Verdict != daemon.Submitted && dl.HandoffID == nil && dl.Kind != daemon.KindExit
+		// The handoff of a delivery raises its own alert, and so does the step whose agent has ended without its prompt.
+		stepTells := a.IsStepPrompt(dl) && !a.Active()
+		e.Alert = *dl.Verdict != daemon.Submitted && dl.HandoffID == nil && dl.Kind != daemon.KindExit && !stepTells
 		c.Events = append(c.Events, e)
 		if dl.Kind == daemon.KindSkill && dl.Has(daemon.Submitted) && a.SkillInjectedAt == nil {
 			a.HasSkillSince(*dl.DecidedAt)

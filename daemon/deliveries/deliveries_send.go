@@ -78,9 +78,6 @@ func (d *Courier) give(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery
 	var err error
 	switch dl.Way {
 	case runtimes.ByInbox:
-		if a.StartedWith(dl) {
-			d.TakeBack(a, runtimes.FirstInInbox) // this delivery repeats it
-		}
 		err = d.PutInInbox(a, inboxName(dl), map[string]string{"text": dl.Text})
 	case runtimes.ByServer:
 		since := d.EarliestShown(*dl.TypedAt)

@@ -18,14 +18,12 @@ func TestPromptWasTakenAfterAll(t *testing.T) {
 	line := `{"type":"user","timestamp":"2031-05-04T03:00:00.000Z","message":{"role":"user","content":"[handoff_a_b_1] understudy: take over"}}` + "\n"
 	wardentest.Must(t, os.WriteFile(path, []byte(line), 0o600))
 	a := &daemon.Agent{ID: 3, Runtime: "claude", AgentSession: daemon.AgentSession{TranscriptPath: &path}}
-	for ref, want := range map[string]daemon.EvidenceCode{"handoff_a_b_1": daemon.EvidenceInTranscript, "handoff_a_b_2": ""} {
+	for ref, is := range map[string]bool{"handoff_a_b_1": true, "handoff_a_b_2": false} {
 		for _, kind := range []daemon.DeliveryKind{daemon.KindPrompt, daemon.KindMessage} {
-			if kind == daemon.KindMessage {
-				want = ""
-			}
-			got, err := takenAfterAll(t.Context(), testCourier(engine.Config{}), a, &daemon.Delivery{ID: 4, Kind: kind, Nonce: ref, State: daemon.DeliveryQueued})
-			if got != want || err != nil {
-				t.Errorf("%s %s: %q, %v", kind, ref, got, err)
+			want, dl := is && kind == daemon.KindPrompt, &daemon.Delivery{ID: 4, Kind: kind, Nonce: ref, State: daemon.DeliveryQueued}
+			got, err := takenAfterAll(t.Context(), testCourier(engine.Config{}), a, dl)
+			if got != want || dl.Has(daemon.Submitted) != want || err != nil {
+				t.Errorf("%s %s: %t, %q, %v", kind, ref, got, dl.Evidence, err)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func CheckCancel(a *daemon.Agent, dl *daemon.Delivery) error {
 	switch {
 	case dl.Kind != daemon.KindMessage && dl.Kind != daemon.KindCommand:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeNotAMessage, "Delivery %d is no message but %s of the daemon: it cannot be cancelled", dl.ID, dl.Kind)
-	case a.StepID != nil && a.StartedWith(dl):
+	case a.IsStepPrompt(dl):
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeNotAMessage, "Delivery %d is the prompt of a step: abort it with `understudy pipeline abort %d`", dl.ID, *a.PipelineID)
 	case dl.Verdict != nil:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeMessageTaken, "Delivery %d can no longer be cancelled: it is %s (%s)", dl.ID, *dl.Verdict, dl.Evidence)
@@ -34,7 +34,7 @@ func CheckCancel(a *daemon.Agent, dl *daemon.Delivery) error {
 // passable reports whether a text is a message that a successor can get. The prompt of a step is none: the pipeline itself
 // sees to it that the step's agent gets that.
 func passable(a *daemon.Agent, dl *daemon.Delivery) bool {
-	return dl.Kind == daemon.KindMessage && dl.State == daemon.DeliveryQueued && (a.StepID == nil || !a.StartedWith(dl))
+	return dl.Kind == daemon.KindMessage && dl.State == daemon.DeliveryQueued && !a.IsStepPrompt(dl)
 }
 
 // byKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -132,7 +133,8 @@ func (d *Engine) tellDropped(ctx context.Context, c *daemon.Change) error {
 			continue
 		}
 		e := d.DroppedEvent(dl, c.DropEvidence)
-		e.Alert = !c.DropAsked || dl.Kind == daemon.KindCommand
+		isStep := func(a *daemon.Agent) bool { return a.IsStepPrompt(dl) }
+		e.Alert = (!c.DropAsked || dl.Kind == daemon.KindCommand) && !slices.ContainsFunc(c.Agents, isStep)
 		dl.DecideBy(daemon.NotSubmitted, c.DropEvidence, d.Now())
 		c.Deliveries, c.Events = append(c.Deliveries, dl), append(c.Events, e)
 	}

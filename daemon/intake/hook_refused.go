@@ -47,8 +47,7 @@ func (h *hookStep) promptRefused() {
 		dl.Decide(daemon.NotSubmitted, why, h.Now)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		e := h.Facts.Event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveries.DeliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		stepFails := a.StepID != nil && a.StartedWith(dl) // its step tells, as a handoff does
-		e.Alert = dl.HandoffID == nil && dl.Kind != daemon.KindExit && !stepFails
+		e.Alert = dl.HandoffID == nil && dl.Kind != daemon.KindExit && !a.IsStepPrompt(dl) // a handoff tells, too
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	a.RestSince(h.in.At) // the hook of the prompt may still come, out of the spool

@@ -171,6 +171,9 @@ func (r *pipelineRun) startAgent(s *daemon.Step, a, prev *daemon.Agent) runOutco
 		engine.EventAbout(r.room.env.Engine, event.AgentCreated, a, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
 		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID}),
 	}}
+	if err := agents.PromptStep(r.ctx, r.room.env.Launcher, a, s, c); err != nil {
+		return runOutcome{err: err}
+	}
 	if prev != nil {
 		c.WriteAgent(prev)
 	}

@@ -32,7 +32,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 		if wait, err := r.goesOn(s, a); err != nil || wait > 0 && left > 0 {
 			return runOutcome{err: err, again: min(wait, left), note: r.p.Note}
 		}
-		if out, due := r.promptForgotten(s, a, h, left); due {
+		if out, due := r.promptAgain(s, a, h, left); due {
 			return out
 		}
 		return r.takeOutput(s, a)
@@ -41,7 +41,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 	case !handing && a.Active() && a.Hold.Is(daemon.HoldBudget):
 		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, a.Hold.Words())}
 	case left <= 0 && !handing && a.WorkDone():
-		if out, due := r.promptForgotten(s, a, h, left); due {
+		if out, due := r.promptAgain(s, a, h, left); due {
 			return out
 		}
 		return r.takeOutputLate(s, a)
@@ -61,12 +61,9 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 		return r.failStep(s, a, h, r.gone(a, h))
 	}
 	if a.WorkDone() { // with tasks in the background, which may run for ever
-		if out, due := r.promptForgotten(s, a, h, left); due {
+		if out, due := r.promptAgain(s, a, h, left); due {
 			return out
 		}
-	}
-	if out, due := r.promptAgain(s, a); due {
-		return out
 	}
 	out := r.stepNote(a, h)
 	out.again = engine.ShorterWait(out.again, left)

@@ -28,7 +28,6 @@ type Spec struct {
 	Slash        []byte   // the text of the command /handoff, which the launch brings along; nil: it brings none
 	SettingsJSON []byte   // the CLI's settings, in place of those that Launch makes of Binary and of the fields May…
 	Dir          string   // absolute path of this launch's own folder, for Launch.Files
-	Prompt       string   // first prompt; with "" the agent waits in its composer
 	Resume       string   // id of the session to open again; "" starts a new one
 	Server       Server   // for a runtime with [ByServer]: where its server is to listen
 	User         UserHome // for a runtime with [OwnHome]: the user's own home
@@ -122,7 +121,7 @@ func (rt *Runtime) check(s *Spec) error {
 			return fmt.Errorf("path %q is not absolute", path)
 		}
 	}
-	for _, a := range slices.Concat(s.Command, s.Options, []string{s.Dir, s.Name, s.Model, s.Prompt, s.Binary}) {
+	for _, a := range slices.Concat(s.Command, s.Options, []string{s.Dir, s.Name, s.Model, s.Binary}) {
 		if strings.ContainsRune(a, 0) {
 			return fmt.Errorf("argument %q contains a NUL byte", a)
 		}

@@ -34,13 +34,25 @@ func units(text string) (n int) {
 	return n
 }
 
-// foldedText matches the words in place of which Gemini CLI (from 501 characters on) and Codex keep a long pasted text, with its length.
-var foldedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted (?:Text:|Content) (\d+) chars\]$`) })
+// foldedText matches the words in place of which a composer keeps a long pasted text: Claude Code with the number of its line breaks, if it has
+// any, Gemini CLI (from 501 characters on, or six lines) and Codex with its length.
+var foldedText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\[Pasted (?:text #\d+(?: \+(\d+) lines)?|(?:Text:|Content) (\d+) (chars|lines)(?: #\d+)?)\]$`)
+})
 
 // folds reports whether a draft stands for the text, by its length.
 func folds(draft, text string) bool {
 	m := foldedText().FindStringSubmatch(strings.Join(strings.Fields(draft), " "))
-	return m != nil && (m[1] == strconv.Itoa(utf8.RuneCountInString(text)) || m[1] == strconv.Itoa(units(text)))
+	breaks := strings.Count(text, "\n")
+	switch {
+	case m == nil:
+		return false
+	case m[3] == "chars":
+		return m[2] == strconv.Itoa(utf8.RuneCountInString(text)) || m[2] == strconv.Itoa(units(text))
+	case m[3] == "lines":
+		return m[2] == strconv.Itoa(breaks+1)
+	}
+	return !FitsTyped(text) && (m[1] == strconv.Itoa(breaks) || m[1] == "" && breaks == 0)
 }
 
 // IsCommandText reports whether the composer would take the text for a slash command, a shell command
@@ -56,19 +68,11 @@ func IsCommandText(text string) bool {
 // exitWords end Claude Code when they are the whole text.
 var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
 
-// MaxArgument is the longest first prompt that can be given as an argument, in bytes. Linux takes one
-// byte less than 128 KiB (measured).
-const MaxArgument = 120_000
-
 // firstLine is the line that FirstPrompt puts before a prompt that Claude Code would take for a command.
 const firstLine = "Request:\n\n"
 
-// FirstPrompt returns the text in a form that can be the prompt argument of a new session. Claude Code passes
-// such an argument to the model byte for byte and without a wrapper, whatever its size. Claude Code 2.1.329
-// makes two exceptions. First, it takes a text for a command if the text looks like one, even behind blanks
-// and invisible characters. Second, if a text begins like a command and has invisible characters in it, Claude
-// Code leaves the text in the composer and does not submit it. In both cases FirstPrompt puts firstLine before
-// the text.
+// FirstPrompt returns the prompt of a step in a form that no CLI takes for a command: Claude Code 2.1.329 takes a text for one if the text looks
+// like one, even behind blanks and invisible characters. FirstPrompt puts firstLine before such a text.
 func FirstPrompt(text string) string {
 	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || unicode.IsControl(r) && !unicode.IsSpace(r) {

@@ -19,10 +19,6 @@ import (
 // is [Spec.Dir].
 func Inbox(launchDir string) string { return filepath.Join(launchDir, "inbox") }
 
-// FirstInInbox is the name of the file in an inbox that holds the first prompt of a launch, without its ending. A delivery's
-// file has the number of the delivery, from 1 on.
-const FirstInInbox = "0"
-
 // Mirror returns the file in which the daemon keeps the conversation of a runtime that keeps none in a file.
 func Mirror(launchDir string) string { return filepath.Join(launchDir, "transcript.jsonl") }
 

@@ -47,7 +47,6 @@ type agent struct {
 	own        bool          // a person started it
 	skilled    bool          // its launch had a skill
 	skill      string        // what Claude Code was told by its launch beside the prompt
-	prompt     string        // the prompt of its command line
 	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
 	introduced bool          // its SessionStart was sent
 	held       bool          // other hooks of its SessionStart run, and hold what is typed
@@ -167,9 +166,6 @@ func (a *agent) run(launch string) {
 	if a.mood.trust {
 		ask(a, "trust", "startup", dialog{Dialog: actor.Dialog{Title: "Accessing workspace:", Question: "Is this a project you trust? trust this folder",
 			Choices: []string{"Yes, I trust this folder", "No, exit"}}})
-		if a.mood.forgets {
-			a.prompt = ""
-		}
 	}
 	a.frame.Visible = true
 	a.draw()
@@ -187,10 +183,6 @@ func (a *agent) run(launch string) {
 		a.cli.live(a)
 	}
 	a.settle()
-	if a.prompt != "" {
-		a.jobs = append([]job{{prompt: a.prompt}}, a.jobs...)
-		a.given = append(a.given, a.prompt)
-	}
 	a.worker()
 }
 

@@ -24,7 +24,6 @@ type mood struct {
 	start, hands, think, exit        time.Duration // the longest time that it takes for these
 	trust, ignoreTerm, ignoreExit    bool
 	deaf                             bool // it always ignores /exit
-	forgets                          bool // a dialog at its start makes it forget the prompt of its command line
 	surprises                        float64
 	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
@@ -50,10 +49,10 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	swallow, asks, fails, background, hangs, crashes := odds(0.5), odds(0.2), odds(0.2), odds(0.3), odds(0.1), odds(0.2)
 	trust, ignoreTerm, ignoreExit := rng.Float64() < 0.2, rng.Float64() < 0.2, rng.Float64() < 0.1
 	noDocument, late := odds(0.3), odds(0.3)
-	forgets, compacts := rng.IntN(2) == 0, odds(0.2)
+	compacts := odds(0.2)
 	if p.has("agents misbehave") {
 		m.swallow, m.asks, m.fails, m.background, m.hangs, m.crashes = swallow, asks, fails, background, hangs, crashes
-		m.trust, m.ignoreTerm, m.ignoreExit, m.forgets = trust, ignoreTerm, ignoreExit, forgets
+		m.trust, m.ignoreTerm, m.ignoreExit = trust, ignoreTerm, ignoreExit
 	}
 	if p.has("agents compact") {
 		m.compacts = compacts

@@ -17,11 +17,6 @@ var geminiCLI = &cli{
 	rt: gemini.Runtime, plain: true, box: true, ends: 3, quick: true,
 	arguments: func(a *agent, argv []string) {
 		takes(a, argv, "--session-id", "--resume", "-m")
-		for _, arg := range argv {
-			if prompt, is := strings.CutPrefix(arg, "--prompt-interactive="); is {
-				a.prompt = prompt
-			}
-		}
 		readGeminiHome(a)
 	},
 	show: showGemini,

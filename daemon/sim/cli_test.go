@@ -71,12 +71,9 @@ var cliNames = []string{"claude", "codex", "omp", "opencode", "gemini", linesNam
 // clis are the CLIs by the name of their program.
 var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI, "opencode": opencodeCLI, "gemini": geminiCLI, linesName: linesCLI}
 
-// takes takes over the session, the session that is opened again and the model that a command line names by these flags, and the prompt behind
-// "--". given returns the value of any other flag; "": there is none.
+// takes takes over the session, the session that is opened again and the model that a command line names by these flags. given returns the
+// value of any other flag; "": there is none.
 func takes(a *agent, argv []string, session, opened, model string) (given func(flag string) string) {
-	if i := slices.Index(argv, "--"); i >= 0 {
-		argv, a.prompt = argv[:i], strings.Join(argv[i+1:], " ")
-	}
 	given = func(flag string) string {
 		if i := slices.Index(argv, flag); i >= 0 {
 			return argv[i+1]

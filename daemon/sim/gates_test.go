@@ -187,12 +187,11 @@ func (a *agent) delegate() {
 const heldStart = 50 * time.Second
 
 // holdStart runs the hooks of the session's start that are not ours. Our own has come. What is typed meanwhile leaves the composer, and
-// waits until they end. After a dialog before the session nobody can tell a prompt of the command line that is held from one that was
-// forgotten: the daemon waits for ack_timeout then. Claude Code shows that a prompt is held. A version that does not is played too, but not with
-// dialogs over texts: nobody could tell there a text that the dialog has swallowed from one that a person has submitted. Nor with a clock that
-// steps, or a machine that sleeps: while no daemon runs, ten minutes may seem to pass in a second, and no hook takes longer.
+// waits until they end. Claude Code shows that a prompt is held. A version that does not is played too, but not with dialogs over texts: nobody
+// could tell there a text that the dialog has swallowed from one that a person has submitted. Nor with a clock that steps, or a machine that
+// sleeps: while no daemon runs, ten minutes may seem to pass in a second, and no hook takes longer.
 func holdStart(a *agent) {
-	if a.cli != claudeCLI || a.mood.held == 0 || a.mood.trust && !a.mood.forgets || a.heldFor == 0 && !a.odd("start held", a.mood.held) {
+	if a.cli != claudeCLI || a.mood.held == 0 || a.heldFor == 0 && !a.odd("start held", a.mood.held) {
 		return
 	}
 	a.held, a.mute = true, a.mute || a.mood.surprises == 0 && a.id%2 == 0 && !a.w.plan.has("clock steps") && !a.w.plan.has("machine sleeps")

@@ -79,7 +79,7 @@ func TestPermissionsEndOneByOne(t *testing.T) {
 		a.person("", tmux.Enter)
 		becomes(p, asked[0].ID, daemon.PermissionPane)
 		p.wait("looks on", 5*time.Second, 5*time.Second)
-		if open := open(p, a); len(open) != 1 || open[0].ID != asked[2].ID || a.dialog == nil || p.row(a).State != daemon.Waiting || !strings.Contains(p.row(a).WaitsFor, "touch three") {
+		if open := open(p, a); len(open) != 1 || open[0].ID != asked[2].ID || a.dialog == nil || p.row(a).State != daemon.Waiting || !strings.Contains(p.row(a).WaitsFor, asked[2].Subject) {
 			t.Errorf("the open permissions are %+v, the agent %s for %q", open, p.row(a).State, p.row(a).WaitsFor)
 		}
 		a.person("", tmux.Enter)

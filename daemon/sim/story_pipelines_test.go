@@ -14,18 +14,22 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// forgetful creates a pipeline whose agent forgets the prompt of its step for a dialog, which a person answers. It returns both when the agent is
-// ready.
+// forgetful creates a pipeline whose agent hangs when it is typed the prompt of its step, and forgets what was typed. It returns both when the
+// agent goes on, and nobody knows whether it has the prompt.
 func forgetful(p *person, h *host) (id int64, a *agent) {
-	p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
+	p.w.born = func(born *agent) { a = born }
 	id = p.startPipeline(h, "one")
-	p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
-	a.person("", tmux.Enter)
-	p.poll("its registration", func() bool { return a.ready })
+	p.await("its registration", time.Minute, func() bool { return a != nil && a.ready })
+	a.frozen = time.Now().Add(time.Hour)
+	p.await("the verdict", 2*settings().Handoff.AckTimeout, func() bool {
+		list := deliveries(p.w, a.id)
+		return len(list) == 1 && list[0].Has(daemon.Unconfirmed)
+	})
+	a.inputs, a.frozen = nil, time.Time{}
 	return id, a
 }
 
-// TestForgottenPrompt: a dialog makes an agent forget its step's prompt, and a person prompts it at once. The daemon types
+// TestForgottenPrompt: an agent forgets what it was typed of its step, and a person prompts it at once. The daemon types
 // the step's prompt before the step can end, even if the hook of the person's prompt is lost. Every run checks that.
 func TestForgottenPrompt(t *testing.T) {
 	for _, lost := range []bool{false, true} {

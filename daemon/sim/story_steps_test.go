@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -121,18 +122,34 @@ func TestStepHearsAll(t *testing.T) {
 	})
 }
 
-// TestForgottenPromptIsTakenAfterAll: a dialog makes an agent forget its step's prompt. The daemon is about to type it as the agent takes it after
-// all. Every run checks that the agent takes it once.
+// TestForgottenPromptIsTakenAfterAll: nobody knows whether an agent has its step's prompt, and a person prompts it. The daemon is about to type
+// the step's prompt once more as the agent takes it after all. Every run checks that the agent takes it once.
 func TestForgottenPromptIsTakenAfterAll(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
 		id, a := forgetful(p, h)
 		typing := p.w.holdFirst(5*time.Second, commits(" typing "))
-		p.poll("the typing", func() bool { return *typing })
+		a.person("something else first", tmux.Enter)
+		p.await("the typing", time.Minute, func() bool { return *typing })
 		pl := pipelineOf(p, id)
 		a.given = append(a.given, pl.Steps[0].Input)
 		a.enqueue(job{prompt: pl.Steps[0].Input})
 		p.reachStatus(id, daemon.PipelineDone)
 	})
+}
+
+// TestStepWithoutItsPrompt: the agent of a step ends, or hangs, before it could be given its prompt. The pipeline tells the operator, and
+// its prompt is no second alert.
+func TestStepWithoutItsPrompt(t *testing.T) {
+	for name, does := range map[string]func(a *agent){"killed": func(a *agent) { a.end("killed", 137) }, "hangs": func(a *agent) { a.frozen = time.Now().Add(time.Hour) }} {
+		storyAs(t, name, func(t *testing.T, p *person, h *host) {
+			p.w.born = func(a *agent) { p.w.employEndless("chance", func(*person) { does(a) }) }
+			p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineFailed)
+			told := eventsOf(p, event.DeliveryNotSubmitted)
+			if len(told) != 1 || told[0].Alert || !eventsOf(p, event.PipelineFailed)[0].Alert {
+				t.Errorf("%+v", told)
+			}
+		})
+	}
 }
 
 // TestHandoffAsItsStepEnds: somebody requests a handoff in the moment in which the agent's step ends. No handoff begins for

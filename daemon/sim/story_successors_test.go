@@ -209,6 +209,7 @@ func TestRetryBesideAQueuedInstruction(t *testing.T) {
 		p.promptOnce(a)
 		beforeFirst(p.w, calls("Paste "), func() {
 			a.failing = true
+			a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", time.Second, time.Second) } // the instruction is behind it
 			a.person("one more thing", tmux.Enter)
 			p.w.employEndless("chance", func(p *person) {
 				p.poll("the API to refuse the prompt", func() bool { return p.row(a).TurnError != "" })

@@ -244,17 +244,16 @@ func takesSafePrompts(s session) {
 	}
 }
 
-// TestStopBlockWritesWithoutDialog: the CLI submits a prompt of its command line by itself, even one that looks like a
-// flag, and even behind a flag that takes many values. The answer to a Stop reaches the agent, and the transcript, as a
+// TestStopBlockWritesWithoutDialog: a prompt that looks like a flag is submitted as it is. The answer to a Stop reaches the agent, and the transcript, as a
 // user's text with the nonce. No prompt hook reports it, but the next Stop does. In the mode that asks for everything,
 // the rule for the directory is enough to write there without a dialog.
 func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	t.Parallel()
 	document := func(h claudetest.Home) string { return filepath.Join(h.Dir, "data", "handoffs", "x.md") }
-	const first = "--first on the command line"
+	const first = "--first prompt"
 	s := open(t, sessionConfig{
 		change: func(s *runtimes.Spec) {
-			s.Prompt, s.Options = first, []string{"--disallowedTools", "WebFetch", "WebSearch"}
+			s.Options = []string{"--disallowedTools", "WebFetch", "WebSearch"}
 		},
 		allow: func(h claudetest.Home) []string { return []string{"Edit(/" + filepath.Dir(document(h)) + "/**)"} },
 		answer: func(h claudetest.Home) func(hookCall) string {
@@ -268,6 +267,8 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 			}
 		},
 	})
+	s.idle()
+	s.deliver(first)
 	s.submitted(first)
 	last := s.hooks.await(t, "a Stop with stop_hook_active", func(c hookCall) bool { return c.Event == "Stop" && c.Active })
 	equal(s.t, "the document", string(value(os.ReadFile(document(s.home)))(s.t)), claudetest.Document)

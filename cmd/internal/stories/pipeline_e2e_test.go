@@ -4,6 +4,7 @@ package stories
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,40 +15,69 @@ import (
 
 // These stories show what pipelines do to real processes.
 
-// TestPipelinePromptArrivesByteForByte: The first prompt reaches the agent byte for byte, whatever bytes it has.
-// Nothing is typed and nothing is added.
-func TestPipelinePromptArrivesByteForByte(t *testing.T) {
+// TestStepPromptIsInNoListOfProcesses: The prompt of a step is typed, or stands in a file of the agent's, and never on a command line, which
+// every account of the machine can read.
+func TestStepPromptIsInNoListOfProcesses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := holdingStep(r, "developer")
+	writeTemplate(r, "held", held)
+	r.start()
+	const secret = "the-roof-is-made-of-gold"
+	id := startPipeline(r, "held", "Mend it: "+secret).ID
+	a := awaitWorkingAgent(r, id, 1)
+	holds(t, "the agent was told", strings.Join(r.told(a.ID), "\n"), secret)
+	seen := 0
+	for _, file := range value(filepath.Glob("/proc/[0-9]*/cmdline"))(t) {
+		line, err := os.ReadFile(file)
+		if err == nil {
+			seen++
+		}
+		if strings.Contains(string(line), secret) {
+			t.Errorf("%s: %q", file, line)
+		}
+	}
+	if seen == 0 {
+		t.Error("no process can be seen")
+	}
+	release()
+	awaitPipeline(r, id, daemon.PipelineDone)
+	r.awaitState(a.ID, daemon.Ended)
+	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
+}
+
+// TestStepPromptArrives: A composer changes some texts. Such a prompt stands in a file, and the agent is told which.
+func TestStepPromptArrives(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	writeTemplate(r, "one", "developer")
 	r.start()
+	const file = "/task.md: read all of it first"
+	long := strings.Repeat("0123456789 abcdefghijklmnopqrstuvwxyz \"quoted\" ünïcödé\n", 1000) + "the end"
 	wants := map[int64]string{}
-	for _, prompt := range []string{
-		"Mend the roof.",
-		"Two\nlines,\tand a \"tab\" in 'quotes' with a \\ and `backticks`.",
-		"$(touch pwned) ${HOME} $HOME; rm -rf x && echo %s %d # no comment",
-		"CRLF\r\nand a lone\rCR\n\n\nand three line feeds",
-		"Grüße, 日本語, 👩‍🚀, e\u0301, \u00a0 and \u202eright to left\u202c.",
-		"-p --model x: begins like a flag",
-		"!ls is no command here",
-		" \n\tblanks around it\n\n ",
-		"/etc/notes.md is a path, and so is /etc",
-		strings.Repeat("0123456789 abcdefghijklmnopqrstuvwxyz \"quoted\" ünïcödé\n", 1800) + "the end",
+	for prompt, want := range map[string]string{
+		"Mend the roof.": "Mend the roof.",
+		"$(touch pwned) ${HOME} $HOME; rm -rf x && echo %s %d 'a' `b` \\ c # no comment": "$(touch pwned) ${HOME} $HOME; rm -rf x && echo %s %d 'a' `b` \\ c # no comment",
+		"Grüße, 日本語, 👩‍🚀, e\u0301, \u00a0 and \u202eright to left\u202c.":                "Grüße, 日本語, 👩‍🚀, e\u0301, \u00a0 and \u202eright to left\u202c.",
+		"-p --model x: begins like a flag":                                               "-p --model x: begins like a flag",
+		" \nblanks around it\n\n ":                                                       "blanks around it",
+		"/etc/notes.md is a path, and so is /":                                           "Request:\n\n/etc/notes.md is a path, and so is /",
+		long:                                                                             long,
+		"!ls is no command here":                                                         file,
+		"a\ttab":                                                                         file,
+		"CRLF\r\nand a lone\rCR":                                                         file,
+		long + long:                                                                      file,
 	} {
-		want := prompt
-		if strings.HasPrefix(prompt, "/") {
-			want = "Request:\n\n" + prompt
-		}
-		if len(prompt) > 1000 && (len(prompt) < 100_000 || len(prompt) > 120_000) {
-			t.Fatalf("%d bytes", len(prompt))
-		}
 		p := startPipeline(r, "one", prompt)
 		if wants[p.ID] = want; p.Prompt != prompt {
 			t.Errorf("pipeline keeps the prompt %.200q, want %.200q", p.Prompt, prompt)
 		}
 	}
 	for id, want := range wants {
-		wantOnlyPrompt(r, awaitPipeline(r, id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
+		a := awaitPipeline(r, id, daemon.PipelineDone).Steps[0].AgentIDs[0]
+		if got := r.told(a); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("agent %d was told %.2000q, want %.200q", a, got, want)
+		}
 	}
 	if _, err := os.Stat(r.work + "/pwned"); err == nil {
 		t.Error("a prompt was run by a shell")

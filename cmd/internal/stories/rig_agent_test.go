@@ -62,14 +62,6 @@ func wantNoPanes(r *rig) {
 	})
 }
 
-// wantOnlyPrompt fails unless the agent was told only this text, and only its exit command was typed.
-func wantOnlyPrompt(r *rig, agentID int64, want string) {
-	r.t.Helper()
-	equal(r.t, fmt.Sprintf("agent %d was told", agentID), r.told(agentID), []string{want})
-	r.awaitState(agentID, daemon.Ended)
-	r.wantKinds(agentID, daemon.KindExit)
-}
-
 func wantStopStages(r *rig, agentID int64, want ...daemon.StopStage) {
 	r.t.Helper()
 	got := stopStages(r, agentID)

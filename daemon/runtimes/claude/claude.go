@@ -96,9 +96,6 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	for _, o := range options {
 		l.Add(o.argv()...)
 	}
-	if s.Prompt != "" {
-		l.Add("--", s.Prompt)
-	}
 	return nil
 }
 

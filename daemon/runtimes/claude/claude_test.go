@@ -32,14 +32,12 @@ func TestLaunch(t *testing.T) {
 		want   string
 	}{
 		"plain":    {func(*runtimes.Spec) {}, common},
-		"prompt":   {func(s *runtimes.Spec) { s.Prompt = "-go" }, common + " -- -go"},
 		"model":    {func(s *runtimes.Spec) { s.Model = "opus" }, common + " --model opus"},
 		"options":  {func(s *runtimes.Spec) { s.Options = []string{"--model", "sonnet", "--effort", "high"} }, common + " --model sonnet --effort high"},
 		"override": {func(s *runtimes.Spec) { s.Options, s.Model = []string{"--model", "sonnet", "--verbose"}, "opus" }, common + " --verbose --model opus"},
 		"mode": {func(s *runtimes.Spec) { s.Options, s.Mode = []string{"--dangerously-skip-permissions"}, "default" },
 			common + " --permission-mode manual"},
-		"many": {func(s *runtimes.Spec) { s.Options, s.Prompt = []string{"--add-dir", "/a", "/b"}, "go" },
-			common + " --add-dir=/a --add-dir=/b -- go"},
+		"many":    {func(s *runtimes.Spec) { s.Options = []string{"--add-dir", "/a", "/b"} }, common + " --add-dir=/a --add-dir=/b"},
 		"command": {func(s *runtimes.Spec) { s.Command = []string{"env", "X=1", "claude"} }, "env X=1 " + common},
 		"resume": {func(s *runtimes.Spec) { s.Resume, s.SessionID = testSession, "" },
 			strings.Replace(common, "--session-id", "--resume", 1)},
@@ -71,7 +69,7 @@ func TestLaunchRefuses(t *testing.T) {
 		"to resume is not a UUID":  func(s *runtimes.Spec) { s.Resume = "last" },
 		"more than one line":       func(s *runtimes.Spec) { s.Name = "a\nb" },
 		`permission mode "yolo"`:   func(s *runtimes.Spec) { s.Mode = "yolo" },
-		"NUL":                      func(s *runtimes.Spec) { s.Prompt = "a\x00b" },
+		"NUL":                      func(s *runtimes.Spec) { s.Command = []string{"a\x00b"} },
 		"launch of agent 7: argum": func(s *runtimes.Spec) { s.Options = []string{"--model", "\x00"} },
 	} {
 		s := testSpec()
@@ -126,7 +124,6 @@ func TestInheritOptionsIsStable(t *testing.T) {
 	t.Parallel()
 	s := testSpec()
 	s.Options = InheritOptions([]string{"claude", "--add-dir", "/a", "/b", "--model", "opus", "--prompt-suggestions", "--tools", "", "hello"})
-	s.Prompt = "go --on"
 	for generation := range 3 {
 		l := value(Runtime.Launch(s))(t)
 		next := InheritOptions(l.Argv)

@@ -100,9 +100,6 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 		}
 	}
 	l.Flag("resume", s.Resume)
-	if s.Prompt != "" {
-		l.Add("--", s.Prompt)
-	}
 	return nil
 }
 
@@ -163,8 +160,9 @@ var widths = map[string]runtimes.Width{
 	"on-request": runtimes.WidthEdits, "never": runtimes.WidthAuto, "danger-full-access": runtimes.WidthAll,
 }
 
-// maxSkill is the longest skill that fits into one argument, after its characters are escaped, in bytes.
-const maxSkill = runtimes.MaxArgument
+// maxSkill is the longest skill that fits into one argument, after its characters are escaped, in bytes. Linux takes one byte less than
+// 128 KiB (measured).
+const maxSkill = 120_000
 
 // hasFlag reports whether an argument list has one of the flags.
 func hasFlag(args []string, flags ...string) bool {

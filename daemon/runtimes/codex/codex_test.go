@@ -18,7 +18,7 @@ import (
 func spec() runtimes.Spec {
 	return runtimes.Spec{
 		AgentID: 7, Command: []string{"/opt/codex"}, Binary: "/opt/it's/understudy-hook", SkillText: "# Con\n\nSays \"tabs\" <always>.\n",
-		Model: "gpt-6-sol", Prompt: "--go", MayEdit: []string{"/data/handoffs/", "/data/experience.md"}, Dir: "/data/launch/7",
+		Model: "gpt-6-sol", MayEdit: []string{"/data/handoffs/", "/data/experience.md"}, Dir: "/data/launch/7",
 	}
 }
 
@@ -52,7 +52,6 @@ func TestLaunch(t *testing.T) {
 	if strings.Contains(strings.Join(l.Argv, " "), "trust_level") {
 		t.Error("the daemon trusts a folder in place of the person")
 	}
-	equal(t, "the prompt comes as", l.Argv[len(l.Argv)-2:], []string{"--", "--go"})
 }
 
 func TestLaunchModes(t *testing.T) {
@@ -111,7 +110,7 @@ func TestAddsNoFolderWhereItMayNotWrite(t *testing.T) {
 func TestLaunchResumes(t *testing.T) {
 	t.Parallel()
 	s := spec()
-	s.Resume, s.Prompt = "01a2018f-9513-73b3-a932-4bf540fe1c4f", ""
+	s.Resume = "01a2018f-9513-73b3-a932-4bf540fe1c4f"
 	l, err := Runtime.Launch(s)
 	if err != nil || l.SessionID != s.Resume || !slices.Equal(l.Argv[len(l.Argv)-2:], []string{"resume", s.Resume}) {
 		t.Errorf("%+v, %v", l, err)
@@ -124,9 +123,9 @@ func TestLaunchRefuses(t *testing.T) {
 		"runtimes.codex.command": func(s *runtimes.Spec) { s.Command = nil },
 		"permission mode":        func(s *runtimes.Spec) { s.Mode = "yolo" },
 		"is not a UUID":          func(s *runtimes.Spec) { s.Resume = "last" },
-		"shorten":                func(s *runtimes.Spec) { s.SkillText = strings.Repeat("\n", runtimes.MaxArgument/2) },
+		"shorten":                func(s *runtimes.Spec) { s.SkillText = strings.Repeat("\n", maxSkill/2) },
 		"is not absolute":        func(s *runtimes.Spec) { s.MayEdit = []string{"handoffs/"} },
-		"NUL":                    func(s *runtimes.Spec) { s.Prompt = "a\x00b" },
+		"NUL":                    func(s *runtimes.Spec) { s.Command = []string{"a\x00b"} },
 	} {
 		s := spec()
 		change(&s)

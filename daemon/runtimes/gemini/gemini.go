@@ -42,7 +42,6 @@ var Runtime = &runtimes.Runtime{
 			noFork,
 			"The end of a turn is not answered: a text for a busy agent, such as the instruction of a handoff, waits until it is idle.",
 			"The skill is a message of the user's role before the first prompt, which binds the model less than a system prompt, and < and > in it become &lt; and &gt;.",
-			"The first prompt is part of the command line, which other users of the machine can see.",
 			"It does not tell when a usage limit ends, nor the size of its context window.",
 			"While the API refuses requests and Gemini CLI tries them again, it reports nothing.",
 			"A prompt that a hook stops with continue: false, instead of blocking it, stays in the conversation: it counts as submitted, its turn as failed, and the model sees it with the next prompt.",
@@ -134,9 +133,6 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	}
 	l.Flag("-m", s.Model)
 	l.Flag("--approval-mode", modes[s.Mode])
-	if s.Prompt != "" {
-		l.Add("--prompt-interactive=" + s.Prompt)
-	}
 	return nil
 }
 

@@ -20,11 +20,11 @@ func TestLaunch(t *testing.T) {
 	spec := runtimes.Spec{
 		AgentID: 7, SessionID: session, Command: []string{"gemini"}, Binary: "/opt/it's/hook", Dir: "/d/launch/7",
 		User:  runtimes.UserHome{Path: "/u", Names: []string{"settings.json", "projects.json", "tmp", "projects.json.lock"}, Env: []string{"A=b"}, Settings: []byte(ownSettings)},
-		Model: "m", Mode: "edits", SkillText: "Be <kind>.", MayEdit: []string{"/d/con/handoffs/", "/d/con/experience.md"}, MayRead: []string{"/d/old/a.md"}, Prompt: "-go",
+		Model: "m", Mode: "edits", SkillText: "Be <kind>.", MayEdit: []string{"/d/con/handoffs/", "/d/con/experience.md"}, MayRead: []string{"/d/old/a.md"},
 	}
 	l, err := Runtime.Launch(spec)
 	wardentest.Must(t, err)
-	want := []string{"gemini", "--session-id", session, "-m", "m", "--approval-mode", "auto_edit", "--prompt-interactive=-go"}
+	want := []string{"gemini", "--session-id", session, "-m", "m", "--approval-mode", "auto_edit"}
 	if !slices.Equal(l.Argv, want) || l.SessionID != session {
 		t.Errorf("argv %q of session %s, want %q", l.Argv, l.SessionID, want)
 	}
@@ -195,7 +195,7 @@ func TestLaunchRefuses(t *testing.T) {
 		"model":      {func(s *runtimes.Spec) { s.Model = "-x" }, "dash"},
 		"relative":   {func(s *runtimes.Spec) { s.Dir = "d" }, "not absolute"},
 		"a file":     {func(s *runtimes.Spec) { s.MayEdit = []string{"d"} }, "not absolute"},
-		"NUL":        {func(s *runtimes.Spec) { s.Prompt = "a\x00" }, "NUL"},
+		"NUL":        {func(s *runtimes.Spec) { s.Command = []string{"a\x00"} }, "NUL"},
 	} {
 		s := good
 		c.change(&s)

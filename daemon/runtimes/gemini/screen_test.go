@@ -87,6 +87,15 @@ func TestFoldedTextIsHeld(t *testing.T) {
 	} {
 		equal(t, draft, (runtimes.Screen{Composer: true, Draft: draft}).Holds(text), want)
 	}
+	lines := strings.Repeat("look\n", 6) + "and tell"
+	for draft, want := range map[string]bool{
+		"[Pasted Text: 7 lines]": true, "[Pasted Text: 7 lines #2]": true, "[Pasted text #1 +6 lines]": true, "[Pasted Text: 6 lines]": false,
+		"[Pasted text #1 +7 lines]": false, "[Pasted text #1]": false, "[Pasted text #1 +6 lines] and more": false,
+	} {
+		equal(t, draft, (runtimes.Screen{Composer: true, Draft: draft}).Holds(lines), want)
+	}
+	equal(t, "one long line", (runtimes.Screen{Composer: true, Draft: "[Pasted text #3]"}).Holds(strings.Repeat("x", 801)), true)
+	equal(t, "a short text", (runtimes.Screen{Composer: true, Draft: "[Pasted text #3]"}).Holds("look"), false)
 }
 
 var equal = wardentest.Equal

@@ -86,13 +86,6 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	l.Flag("--model", s.Model)
 	l.Flag("--approval-mode", modes[s.Mode])
 	l.Flag("-r", s.Resume)
-	if s.Prompt != "" {
-		b, err := json.Marshal(map[string]string{"text": s.Prompt})
-		if err != nil {
-			return err
-		}
-		l.File(filepath.Join(runtimes.Inbox(s.Dir), runtimes.FirstInInbox+".json"), b)
-	}
 	return nil
 }
 

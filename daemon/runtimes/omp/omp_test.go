@@ -19,7 +19,7 @@ func spec() runtimes.Spec {
 
 func TestLaunch(t *testing.T) {
 	s := spec()
-	s.SkillText, s.Model, s.Mode, s.Resume, s.Prompt = "You play con.", "fake/one", "edits", "01a2019d-4978-7000-986e-d0d46bc6365f", "/exit is a word"
+	s.SkillText, s.Model, s.Mode, s.Resume = "You play con.", "fake/one", "edits", "01a2019d-4978-7000-986e-d0d46bc6365f"
 	l, err := Runtime.Launch(s)
 	wardentest.Must(t, err)
 	const dir = "/data/run/launch/7/"
@@ -32,7 +32,7 @@ func TestLaunch(t *testing.T) {
 	for _, f := range l.Files {
 		files[f.Path] = string(f.Content)
 	}
-	if files[dir+"system-prompt.md"] != s.SkillText || files[dir+"inbox/0.json"] != `{"text":"/exit is a word"}` || !strings.Contains(files[dir+"overlay.yml"], "setupVersion") {
+	if files[dir+"system-prompt.md"] != s.SkillText || !strings.Contains(files[dir+"overlay.yml"], "setupVersion") {
 		t.Errorf("files %q", files)
 	}
 	wardentest.Holds(t, "the extension", files[dir+"extension.ts"], `const HOOK: string = "/usr/bin/understudy \"hook\"";`, `const INBOX: string = "/data/run/launch/7/inbox";`)

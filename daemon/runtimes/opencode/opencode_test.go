@@ -19,7 +19,7 @@ func spec() runtimes.Spec {
 	return runtimes.Spec{
 		AgentID: 7, Name: "ada", Cwd: "/home/dev/work", Command: []string{"opencode"}, Dir: "/data/run/launch/7", SkillText: "# Ada",
 		MayEdit: []string{"/data/personas/ada/handoffs/", "/data/personas/ada/experience.md"}, MayRead: []string{"/data/run/launch/7/task.md"},
-		Server: runtimes.Server{Port: 4711, Password: "secret-of-the-launch"}, Prompt: "begin",
+		Server: runtimes.Server{Port: 4711, Password: "secret-of-the-launch"},
 	}
 }
 
