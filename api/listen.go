@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/understudyd/understudy/tmux"
 )
 
 // PublicFlag is the flag of `serve` that allows listening beyond loopback.
@@ -20,20 +21,12 @@ const dialTimeout = 2 * time.Second
 // ErrServed says that another process serves a socket.
 var ErrServed = errors.New("already served by another process")
 
-// maxSocketPath is the longest path of a unix socket, in bytes.
-func maxSocketPath() int {
-	if runtime.GOOS == "darwin" {
-		return 103
-	}
-	return 107
-}
-
 // ListenUnix listens on a unix socket that only its owner can reach. If there is a socket at the path that no process
 // serves, such as that of a killed daemon, ListenUnix removes it. If a process serves that socket, the error is
 // [ErrServed]. If there is any other file, ListenUnix returns another error.
 func ListenUnix(path string) (net.Listener, error) {
-	if len(path) > maxSocketPath() {
-		return nil, fmt.Errorf("socket %s: its path has %d bytes and the system takes %d: choose a shorter data directory", path, len(path), maxSocketPath())
+	if len(path) > tmux.MaxSocketPath() {
+		return nil, fmt.Errorf("socket %s: its path has %d bytes and the system takes %d: choose a shorter data directory", path, len(path), tmux.MaxSocketPath())
 	}
 	if err := clearSocket(path); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)

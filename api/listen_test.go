@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux"
 )
 
 func TestListenUnix(t *testing.T) {
@@ -46,7 +48,7 @@ func TestListenUnixLeavesOthersAlone(t *testing.T) {
 func TestListenUnixLongPath(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	fits := filepath.Join(dir, strings.Repeat("x", maxSocketPath()-len(dir)-1))
+	fits := filepath.Join(dir, strings.Repeat("x", tmux.MaxSocketPath()-len(dir)-1))
 	must(t, value(ListenUnix(fits))(t).Close())
 	failed(ListenUnix(fits+"x"))(t, "one byte too long", "shorter data directory")
 }

@@ -3,12 +3,18 @@ package tmux
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
 
-// maxSocketPath is the size of sun_path on Linux without the final NUL.
-const maxSocketPath = 107
+// MaxSocketPath returns the longest path of a unix socket, in bytes: the size of sun_path without its final NUL.
+func MaxSocketPath() int {
+	if runtime.GOOS == "linux" {
+		return 107
+	}
+	return 103
+}
 
 // Ref names one pane of one run of one tmux server. It never names another pane, whereas a pane id alone may name
 // another pane after a restart of the server.
@@ -73,9 +79,9 @@ func checkSocket(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
 		return fmt.Errorf("tmux socket %q: the path must be absolute", path)
-	case len(path) > maxSocketPath:
+	case len(path) > MaxSocketPath():
 		return fmt.Errorf("tmux socket %q: the path has %d bytes and the system allows %d; use a shorter data directory",
-			path, len(path), maxSocketPath)
+			path, len(path), MaxSocketPath())
 	case strings.ContainsFunc(path, isControl):
 		return fmt.Errorf("tmux socket %q: the path contains a control character", path)
 	}

@@ -20,13 +20,11 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // boxFile is the file of a launch that says what its agent has. The agent cannot change it.
 const boxFile = "sandbox.json"
-
-// maxSocket is the longest path of a socket on Linux, in bytes.
-const maxSocket = 107
 
 // inSandbox reports whether an agent is to run in a sandbox: somebody has asked for it, its predecessor did run in one, or its persona says so. It
 // fails if the persona cannot be read. A pipeline's step goes on without a persona that is gone.
@@ -53,7 +51,7 @@ func boxOf(d *Launcher, rt *runtimes.Runtime, a *daemon.Agent, spec *runtimes.Sp
 	if rt.Places == nil {
 		return nil, fmt.Errorf("it is not known which files %s works with, as a sandbox must: run it in a container", rt.Title)
 	}
-	if socket := filepath.Join(d.Data.AgentRoom(), filepath.Base(d.Data.HookSocket())); len(socket) > maxSocket {
+	if socket := filepath.Join(d.Data.AgentRoom(), filepath.Base(d.Data.HookSocket())); len(socket) > tmux.MaxSocketPath() {
 		return nil, fmt.Errorf("its socket %s would have too long a path: choose a shorter data directory", socket)
 	}
 	environ, _ := rt.AccountEnviron(d.Environ, a.Account, nil)

@@ -152,7 +152,7 @@ func (d *Courier) requeue(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 	return false, 100 * time.Millisecond, err
 }
 
-// takenAfterAll gives a text its verdict if its agent has taken an earlier delivery of it, that was given up: the injection prompt of a handoff
+// takenAfterAll gives a text its verdict if its agent has taken an earlier delivery of it that was given up: the injection prompt of a handoff
 // that was retried, or the prompt of a step that was queued once more. It reports whether it has.
 func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (bool, error) {
 	step := a.IsStepPrompt(dl)

@@ -36,13 +36,13 @@ func (s *Settings) Problem() (key, why string) {
 // Box is what one agent has. All paths are absolute, and are the same inside as outside. What does not exist is left out. Of two paths the
 // deeper one holds, and of one path in both lists it may only read.
 type Box struct {
-	Dir   string   `json:"dir"`   // where its command runs
-	Home  string   `json:"home"`  // stands there empty, and what is written there is gone with the agent
-	Write []string `json:"write"` // files and folders that it may change; the path of a folder that is made for it ends with a slash
-	Read  []string `json:"read"`  // files and folders that it may only read
+	Dir   string   `json:"-"` // where its command runs
+	Home  string   `json:"-"` // stands there empty, and what is written there is gone with the agent
+	Write []string `json:"-"` // files and folders that it may change; the path of a folder that is made for it ends with a slash
+	Read  []string `json:"-"` // files and folders that it may only read
 	// Own are folders of its own, which it may change, by the path at which they stand inside.
-	Own map[string]string `json:"own"`
-	// Mounts is what these lists have come to; see [Box.Resolve].
+	Own map[string]string `json:"-"`
+	// Mounts is what these lists have come to, which alone is kept; see [Box.Resolve].
 	Mounts []Mount `json:"mounts"`
 }
 

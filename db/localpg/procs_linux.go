@@ -11,10 +11,7 @@ import (
 	"syscall"
 )
 
-const (
-	maxSocketPath  = 107  // sun_path without its NUL
-	dialsLongPaths = true // through /proc/self/fd
-)
+const dialsLongPaths = true // through /proc/self/fd
 
 // tie makes the kernel kill a child when the thread that forked it ends. The
 // caller must keep that thread until the child has ended.

@@ -10,10 +10,7 @@ import (
 	"syscall"
 )
 
-const (
-	maxSocketPath  = 103
-	dialsLongPaths = false
-)
+const dialsLongPaths = false
 
 func tie(*syscall.SysProcAttr) {}
 
