@@ -167,7 +167,7 @@ func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.
 		}
 	}
 	if dl.Kind == daemon.KindPrompt && d.InTranscript(a, dl) ||
-		step && a.PreviousAgentID == nil && d.RuntimeOf(a).TranscriptHasPrompt(sight.TranscriptTail(a), dl.Text, nil) { // another one has come since
+		step && a.PreviousAgentID == nil && d.RuntimeOf(a).TranscriptHolds(sight.TranscriptTail(a), dl.Text) { // another one has come since
 		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, d.Now())
 		return true, nil
 	}

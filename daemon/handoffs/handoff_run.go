@@ -117,6 +117,10 @@ func (r *handoffRun) verify() outcome {
 		return stayFor(time.Second, cmp.Or(daemon.WhyBusy(r.agent), daemon.HoldTurn).Hold()) // it may be writing the document right now
 	}
 	doc, err := r.readDocument()
+	unseen := false
+	if err == nil && h.Retrying {
+		unseen, err = promptUnseen(r)
+	}
 	var bad *data.DocumentError
 	switch {
 	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.TimeLeft(h.PhaseAt, 5*time.Second) > 0:
@@ -128,7 +132,7 @@ func (r *handoffRun) verify() outcome {
 		return askAnew(r, bad.Code)
 	case err == nil && h.Retrying && canAskAnew(r) && recordTakenBack(h):
 		return askAnew(r, "the agent was given work that the document may not mention")
-	case err == nil && h.Retrying && canAskAnew(r) && documentOutdated(r, doc):
+	case err == nil && h.Retrying && canAskAnew(r) && (unseen || documentOutdated(r, doc)):
 		return askAnew(r, "the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
 		return r.failed(daemon.Code(bad.Code), "%s", words.TrimDot(bad.Message))

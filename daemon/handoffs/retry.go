@@ -328,6 +328,16 @@ func documentOutdated(r *handoffRun, doc data.Document) bool {
 	return doc.ModTime.After(r.now) || prompted != nil && !written.After(*prompted) || r.d.PromptedAfter(r.agent, "", doc.ModTime)
 }
 
+// promptUnseen reports whether the agent of a CLI that is known by its screen alone was given a prompt after the instruction: nothing tells
+// whether it took the prompt before it had written the document.
+func promptUnseen(r *handoffRun) (bool, error) {
+	if r.h.DeliveryID == nil || r.agent.LastPromptAt == nil || r.d.RuntimeOf(r.agent).Can.QuietAfter == 0 {
+		return false, nil
+	}
+	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	return err == nil && dl.TypedAt != nil && r.d.Facts().CameAfter(r.agent.LastPrompt, *r.agent.LastPromptAt, &dl), err
+}
+
 // asideOf returns the path of a handoff's document that was not acceptable.
 func asideOf(h *daemon.Handoff) string { return strings.TrimSuffix(h.FilePath, ".md") + ".aside.md" }
 

@@ -55,7 +55,7 @@ func (r *pipelineRun) lostPrompt(a *daemon.Agent) (lost, waits bool, err error) 
 	}
 	// The time of a prompt in the transcript does not matter: somebody may have set the clock back while no daemon ran.
 	jsonl, rt := sight.TranscriptTail(a), r.room.env.RuntimeOf(a)
-	has := rt.TranscriptHasPrompt(jsonl, given.Text, nil)
+	has := rt.TranscriptHolds(jsonl, given.Text)
 	if given.Open() && a.Active() {
 		return false, !has, nil
 	}

@@ -72,6 +72,11 @@ func (rt *Runtime) TranscriptHasPrompt(jsonl []byte, text string, counts func(at
 	}) || rt.hasReturned(jsonl, want, counts))
 }
 
+// TranscriptHolds reports whether any prompt contains the text, as [MatchesPrompt] does. If none does, the agent has never got the text.
+func (rt *Runtime) TranscriptHolds(jsonl []byte, text string) bool {
+	return rt.anyUserText(jsonl, func(got string, _ time.Time) bool { return MatchesPrompt(got, text) })
+}
+
 // hasReturned reports whether a prompt with the text was refused, and at a time that counts a prompt was submitted that begins with it.
 func (rt *Runtime) hasReturned(jsonl []byte, text string, counts func(at time.Time) bool) bool {
 	read := 0

@@ -116,10 +116,14 @@ func checkEarly(w *world, d *daemon.Delivery) {
 	}
 }
 
-// isPassable reports whether a message is not the prompt of a step.
+// isPassable reports whether a message is not the prompt of a step, which may be given once more.
 func isPassable(w *world, d *daemon.Delivery) bool {
 	a, err := w.lent.Agent(ctx(), d.AgentID)
-	return err == nil && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID)
+	if err != nil || a.StepID == nil || a.FirstPromptID == nil {
+		return err == nil
+	}
+	first, err := w.lent.Delivery(ctx(), *a.FirstPromptID)
+	return err == nil && first.Text != d.Text
 }
 
 // checkDropped: a message was dropped because of a handoff only if that was asked for, and each message that was not given to an

@@ -330,3 +330,18 @@ func TestTextThatIsNotEchoed(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryWithAPromptThatNobodySees: an agent of a CLI that is known by its screen alone takes the instruction of a handoff, and the daemon does
+// not know that: the handoff fails. A message is typed before the agent has written the document, and is taken up behind it. After a retry the
+// agent is asked anew, because nothing tells whether the document has the message. Every run checks that none is ended without.
+func TestRetryWithAPromptThatNobodySees(t *testing.T) {
+	story(t, withOn(linesName, func(t *testing.T, p *person, h *host, a *agent) {
+		a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", time.Second, time.Second) }
+		p.w.failFirst(lostAnswer, 1, calls("Press "))
+		beforeFirst(p.w, calls("Paste "), func() { p.w.employEndless("operator", func(p *person) { p.send(a.id) }) })
+		p.requestHandoff(h, a, "")
+		p.await("the message", time.Minute, func() bool { return strings.Contains(a.given[len(a.given)-1], "look at the sheds") })
+		p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+		p.await("its end", 10*time.Minute, func() bool { return p.w.handoffs()[0].Phase == daemon.Completed })
+	}))
+}

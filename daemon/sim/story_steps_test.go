@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -133,6 +134,21 @@ func TestForgottenPromptIsTakenAfterAll(t *testing.T) {
 		pl := pipelineOf(p, id)
 		a.given = append(a.given, pl.Steps[0].Input)
 		a.enqueue(job{prompt: pl.Steps[0].Input})
+		p.reachStatus(id, daemon.PipelineDone)
+	})
+}
+
+// TestStepPromptWithMore: a person types behind the prompt of a step before Enter is pressed, submits both, and prompts once more. No hook tells of
+// the first. The transcript has the step's prompt within another one. Every run checks that the agent is given it once.
+func TestStepPromptWithMore(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		var a *agent
+		p.w.born = func(born *agent) { a = born }
+		p.loseHooks(hooks.UserPromptSubmit)
+		beforeFirst(p.w, calls("Press "), func() { a.person(" And the barn.", tmux.Enter) })
+		id := p.startPipeline(h, "one")
+		p.await("its turn", time.Minute, func() bool { return a != nil && a.stop != nil })
+		a.person("Look at the well.", tmux.Enter)
 		p.reachStatus(id, daemon.PipelineDone)
 	})
 }
