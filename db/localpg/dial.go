@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // port is part of the socket's file name and has no other meaning.
@@ -40,7 +39,7 @@ func (c *Cluster) Configure(config *pgx.ConnConfig) {
 	}
 }
 
-func (c *Cluster) socketFits() bool { return len(c.socket()) <= tmux.MaxSocketPath() }
+func (c *Cluster) socketFits() bool { return len(c.socket()) <= maxSocketPath }
 
 func (c *Cluster) socket() string { return filepath.Join(c.sock, ".s.PGSQL."+port) }
 

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-
-	"github.com/understudyd/understudy/tmux"
 )
 
 // Config says where the cluster is and how to run it.
@@ -125,7 +123,7 @@ func (c *Cluster) locate() error {
 	c.name = fmt.Sprintf("understudy-%x", sha256.Sum256([]byte(c.data)))[:len("understudy-")+8]
 	if !c.socketFits() && !dialsLongPaths {
 		return &refusal{ErrBarred, fmt.Sprintf(
-			"%s is too long for a unix socket (%d bytes at most): choose a shorter folder with --data", c.socket(), tmux.MaxSocketPath())}
+			"%s is too long for a unix socket (%d bytes at most): choose a shorter folder with --data", c.socket(), maxSocketPath)}
 	}
 	return nil
 }

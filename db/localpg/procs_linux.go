@@ -11,7 +11,10 @@ import (
 	"syscall"
 )
 
-const dialsLongPaths = true // through /proc/self/fd
+const (
+	maxSocketPath  = 107  // sun_path without its NUL
+	dialsLongPaths = true // through /proc/self/fd
+)
 
 // tie makes the kernel kill a child when the thread that forked it ends. The
 // caller must keep that thread until the child has ended.

@@ -10,7 +10,10 @@ import (
 	"syscall"
 )
 
-const dialsLongPaths = false
+const (
+	maxSocketPath  = 103
+	dialsLongPaths = false
+)
 
 func tie(*syscall.SysProcAttr) {}
 
