@@ -21,6 +21,7 @@ import (
 type shown struct {
 	app, icon, title, message string
 	urgency                   byte
+	expires                   int32
 }
 
 // notifications is a notification service on a real bus.
@@ -30,9 +31,9 @@ type notifications struct {
 }
 
 // Notify is org.freedesktop.Notifications.Notify.
-func (n *notifications) Notify(app string, _ uint32, icon, title, message string, _ []string, hints map[string]dbus.Variant, _ int32) (uint32, *dbus.Error) {
+func (n *notifications) Notify(app string, _ uint32, icon, title, message string, _ []string, hints map[string]dbus.Variant, expires int32) (uint32, *dbus.Error) {
 	urgency, _ := hints["urgency"].Value().(byte)
-	n.calls <- shown{app, icon, title, message, urgency}
+	n.calls <- shown{app, icon, title, message, urgency, expires}
 	if n.hold != nil {
 		<-n.hold
 	}
@@ -48,7 +49,7 @@ func serviceOn(t *testing.T, b cmdtest.SessionBus, n *notifications) {
 	wardentest.Value(conn.RequestName(cmdtest.NotificationService, dbus.NameFlagDoNotQueue))(t)
 }
 
-// TestDesktop shows notifications on a real D-Bus.
+// TestDesktop shows notifications on a real D-Bus. An urgent one never expires.
 func TestDesktop(t *testing.T) {
 	t.Parallel()
 	const message = "an ‹agent› ＆ more[31m next: `understudy agent attach 7`."
@@ -56,8 +57,8 @@ func TestDesktop(t *testing.T) {
 		urgent bool
 		want   shown
 	}{
-		"urgent": {true, shown{"understudy", "dialog-error", "title ‹b›", message, 2}},
-		"not":    {false, shown{"understudy", "dialog-information", "title ‹b›", message, 1}},
+		"urgent": {true, shown{"understudy", "dialog-error", "title ‹b›", message, 2, 0}},
+		"not":    {false, shown{"understudy", "dialog-information", "title ‹b›", message, 1, -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,8 +17,8 @@ import (
 )
 
 // Command is the command of this program that the daemon runs for each notification. The notification needs a process of
-// its own, because the library beeep has no time-out, cannot be stopped, and rings a bell on standard output with each
-// urgent message. The daemon can end the process and discard its output.
+// its own, because the library beeep has no time-out and cannot be stopped. The daemon can end the process and discard its
+// output.
 const Command = "notify-desktop"
 
 // showOnDesktop shows a message. When ctx ends, it ends the process that shows the message.
@@ -40,16 +40,30 @@ func Main(stdin io.Reader, stderr io.Writer) int {
 	var m tell.Notification
 	err := json.NewDecoder(stdin).Decode(&m)
 	if err == nil {
-		beeep.AppName = "understudy"
-		show, icon := beeep.Notify, "dialog-information"
-		if m.Urgent {
-			show, icon = beeep.Alert, "dialog-error"
-		}
-		err = show(m.Title, m.Message, icon)
+		err = show(m)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
 	return 0
+}
+
+const appName = "understudy"
+
+// iconOf returns the name of the icon of a message, from the desktop's theme.
+func iconOf(m tell.Notification) string {
+	if m.Urgent {
+		return "dialog-error"
+	}
+	return "dialog-information"
+}
+
+// byLibrary shows a message as the library beeep does. On Linux it is closed after five seconds, whatever its urgency.
+func byLibrary(m tell.Notification) error {
+	beeep.AppName = appName
+	if m.Urgent {
+		return beeep.Alert(m.Title, m.Message, iconOf(m))
+	}
+	return beeep.Notify(m.Title, m.Message, iconOf(m))
 }

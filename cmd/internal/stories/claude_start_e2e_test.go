@@ -25,7 +25,8 @@ func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
 		}
 		number := 1 + slices.IndexFunc(d.Choices, func(c sight.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
 		got, err = choose(r.rig, agentID, d.ID, number)
-		return !isCode(err, daemon.CodeDialogChanged), fmt.Sprint(err) // the CLI still drew it anew, for a terminal of another size
+		// The CLI may still draw it anew, for a terminal of another size: before the choice, or before the key.
+		return !isCode(err, daemon.CodeDialogChanged) && (err != nil || got.State != daemon.DialogNotPressed), fmt.Sprint(err)
 	})
 	if err != nil || got.State != daemon.DialogGone && got.State != daemon.DialogOther {
 		r.t.Fatalf("%s: %+v, %+v %v", asks, d, got, err)

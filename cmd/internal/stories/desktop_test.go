@@ -93,6 +93,7 @@ func (d *dunstDesktop) startProcess(cmd *exec.Cmd) {
 // dunstNote is a notification as dunst remembers it.
 type dunstNote struct {
 	app, title, body string
+	stays            bool // until somebody closes it
 }
 
 // history closes all notifications and returns them by title.
@@ -105,7 +106,8 @@ func (d *dunstDesktop) history() map[string]dunstNote {
 	notes := map[string]dunstNote{}
 	for _, n := range list {
 		text := func(name string) string { s, _ := n[name].Value().(string); return s }
-		notes[text("summary")] = dunstNote{text("appname"), text("summary"), text("body")}
+		timeout, known := n["timeout"].Value().(int64)
+		notes[text("summary")] = dunstNote{text("appname"), text("summary"), text("body"), known && timeout == 0}
 	}
 	return notes
 }
@@ -146,9 +148,9 @@ func TestDunstShowsNotifications(t *testing.T) {
 	r.awaitPhase(h, daemon.Completed)
 	want := map[string]dunstNote{}
 	for _, n := range []dunstNote{
-		{"understudy", fmt.Sprintf("understudy: agent ended (agent %d)", broken.ID), fmt.Sprintf("`understudy agent resume %d`", broken.ID)},
-		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), "`understudy permission show "},
-		{"understudy", fmt.Sprintf("understudy: handoff completed (handoff %d)", h), "`understudy agent attach "},
+		{"understudy", fmt.Sprintf("understudy: agent ended (agent %d)", broken.ID), fmt.Sprintf("`understudy agent resume %d`", broken.ID), true},
+		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), "`understudy permission show ", false},
+		{"understudy", fmt.Sprintf("understudy: handoff completed (handoff %d)", h), "`understudy agent attach ", false},
 	} {
 		want[n.title] = n
 	}
@@ -168,7 +170,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	}
 	delete(got, "hostile ‹b›")
 	for title, w := range want {
-		if g := got[title]; g.app != w.app || !strings.Contains(g.body, w.body) {
+		if g := got[title]; g.app != w.app || !strings.Contains(g.body, w.body) || g.stays != w.stays {
 			t.Errorf("%s: dunst shows %+v, want %+v", title, g, w)
 		}
 		delete(got, title)
