@@ -26,7 +26,7 @@ func TestStepPromptIsInNoListOfProcesses(t *testing.T) {
 	const secret = "the-roof-is-made-of-gold"
 	id := startPipeline(r, "held", "Mend it: "+secret).ID
 	a := awaitWorkingAgent(r, id, 1)
-	holds(t, "the agent was told", strings.Join(r.told(a.ID), "\n"), secret)
+	r.wantTold(a.ID, secret)
 	seen := 0
 	for _, file := range value(filepath.Glob("/proc/[0-9]*/cmdline"))(t) {
 		line, err := os.ReadFile(file)
