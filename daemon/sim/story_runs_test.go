@@ -53,7 +53,7 @@ func TestAbortBelowADialog(t *testing.T) {
 }
 
 // TestSuccessorAtAStep: a person hands the agent of a step over. The step goes on with the successor, which is told its place, and its answer is
-// the output. The prompt of the step is too long for a command line: it stays in a file that both may read.
+// the output. The prompt of the step cannot be typed: it stays in a file that both may read.
 func TestSuccessorAtAStep(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		thinking(p, 10*time.Second)

@@ -74,7 +74,7 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 	})
 }
 
-// TestStepPromptIsHeld: the same for the prompt of a command line, also if a person has answered a dialog before the session of a CLI that does not
+// TestStepPromptIsHeld: the same for the prompt of a step, also if a person has answered a dialog before the session of a CLI that does not
 // show that it holds a prompt, and has sent a message. Every run checks that the agent of a step gets its prompt once.
 func TestStepPromptIsHeld(t *testing.T) {
 	for _, mute := range []bool{false, true} {
@@ -201,7 +201,7 @@ func TestRefusalOfAnEarlierAgent(t *testing.T) {
 	}))
 }
 
-// TestRefusedStepPromptIsSubmittedWithMore: another hook refuses the prompt of a step's command line. While no daemon runs, a person types
+// TestRefusedStepPromptIsSubmittedWithMore: another hook refuses the prompt of a step. While no daemon runs, a person types
 // more behind it and submits both, interrupts that turn and gives another task. The agent has the step's prompt. Every run checks that it
 // is given that once.
 func TestRefusedStepPromptIsSubmittedWithMore(t *testing.T) {
