@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -161,7 +162,12 @@ func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.
 		if err != nil {
 			return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 		}
-		if runtimes.MatchesPrompt(last, dl.Text) {
+		all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
+		if err != nil {
+			return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+		}
+		refused := func(b daemon.Delivery) bool { return b.Heard == a.LastPrompt && b.Has(daemon.NotSubmitted) }
+		if runtimes.MatchesPrompt(last, dl.Text) && !slices.ContainsFunc(all, refused) {
 			dl.Decide(daemon.Submitted, EvidenceHeard(a.LastPrompt), d.Now())
 			return true, nil
 		}

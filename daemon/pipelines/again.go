@@ -50,7 +50,8 @@ func (r *pipelineRun) lostPrompt(a *daemon.Agent) (lost, waits bool, err error) 
 		return false, false, err
 	}
 	last, _, err := r.room.env.LastPrompt(r.ctx, a)
-	if err != nil || runtimes.MatchesPrompt(last, given.Text) {
+	refused := given.Has(daemon.NotSubmitted) // although its hook may have come last
+	if err != nil || !refused && runtimes.MatchesPrompt(last, given.Text) {
 		return false, false, err
 	}
 	// The time of a prompt in the transcript does not matter: somebody may have set the clock back while no daemon ran.
