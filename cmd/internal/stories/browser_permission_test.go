@@ -41,7 +41,8 @@ func answersFromTheCard(t *testing.T, p *tab, a daemon.Agent) {
 		return got
 	}
 	asked := ask()
-	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.Contains(got, "it asks for permission") || !strings.HasSuffix(got, ", make deploy") {
+	p.awaitText("#announce", "it asks for permission") // what was said of a dialog before may stand for a moment
+	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.HasSuffix(got, ", make deploy") {
 		t.Errorf("a screen reader says %q", got)
 	}
 	p.wantReadable("permission")
