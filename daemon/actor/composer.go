@@ -2,9 +2,7 @@ package actor
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -59,11 +57,6 @@ func (c *Composer) Take() string {
 	c.stash = ""
 	return prompt
 }
-
-var pasteTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n*</?pasted_content id="[^"]*">\n`) })
-
-// Unpasted returns a prompt without the tags that Take puts around a long paste.
-func Unpasted(prompt string) string { return pasteTag().ReplaceAllString(prompt, "") }
 
 // PutAway stashes the draft, as the key C-s does in Claude Code. If the composer is empty, PutAway does nothing.
 func (c *Composer) PutAway() {

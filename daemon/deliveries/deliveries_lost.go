@@ -162,14 +162,15 @@ func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.
 		if err != nil {
 			return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 		}
-		all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
-		if err != nil {
-			return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
-		}
-		refused := func(b daemon.Delivery) bool { return b.Heard == a.LastPrompt && b.Has(daemon.NotSubmitted) }
-		if runtimes.MatchesPrompt(last, dl.Text) && !slices.ContainsFunc(all, refused) {
-			dl.Decide(daemon.Submitted, EvidenceHeard(a.LastPrompt), d.Now())
-			return true, nil
+		if runtimes.MatchesPrompt(last, dl.Text) {
+			all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
+			if err != nil {
+				return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+			}
+			if !slices.ContainsFunc(all, func(b daemon.Delivery) bool { return b.Heard == a.LastPrompt && b.Has(daemon.NotSubmitted) }) {
+				dl.Decide(daemon.Submitted, EvidenceHeard(a.LastPrompt), d.Now())
+				return true, nil
+			}
 		}
 	}
 	if dl.Kind == daemon.KindPrompt && d.InTranscript(a, dl) ||

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // ThinkTime is the time that the brain takes for an answer.
@@ -15,7 +16,7 @@ const ThinkTime = 30 * time.Millisecond
 // answer returns the script's answer to a prompt. If the script has none, it returns the brain's answer after
 // [ThinkTime].
 func (a *Agent) answer(ctx context.Context, prompt string) (string, error) {
-	prompt = actor.Unpasted(prompt)
+	prompt = strings.TrimSpace(runtimes.Wrapper().ReplaceAllString(prompt, "")) // the marks of a long paste
 	if a.script.Answer != nil {
 		return a.script.Answer(ctx, a, prompt)
 	}

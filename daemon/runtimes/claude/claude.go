@@ -50,11 +50,11 @@ var (
 
 // launch builds
 //
-//	COMMAND --settings FILE --session-id UUID --name NAME --append-system-prompt-file FILE OPTIONS -- PROMPT
+//	COMMAND --settings FILE --session-id UUID --name NAME --append-system-prompt-file FILE OPTIONS
 //
 // and leaves out each flag whose field in the spec is empty. If Resume is set, --resume UUID replaces
 // --session-id UUID. launch puts the settings and the skill text into files in Dir, because every user of
-// the machine can see an argument list. Only the prompt is an argument, so the prompt should be short.
+// the machine can see an argument list.
 func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	file := func(name string, content []byte) string { return l.File(filepath.Join(s.Dir, name), content) }
 

@@ -55,10 +55,10 @@ var events = []string{
 
 // launch builds
 //
-//	COMMAND --no-daemon … -c hooks.EVENT=… -c developer_instructions=SKILL -m MODEL -s SANDBOX -a APPROVAL --add-dir DIR -- PROMPT
+//	COMMAND --no-daemon … -c hooks.EVENT=… -c developer_instructions=SKILL -m MODEL -s SANDBOX -a APPROVAL --add-dir DIR
 //
 // and leaves out each flag whose field in the spec is empty, and those that the command has already. If Resume is set,
-// "resume ID" stands before the prompt. It needs no file: Codex reads files of settings from the user's own folder only.
+// "resume ID" comes last. It needs no file: Codex reads files of settings from the user's own folder only.
 // Whether the folder is trusted, the person is asked, as with every CLI.
 func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	switch size := len(runtimes.TOMLText(s.SkillText)); {

@@ -96,7 +96,7 @@ var widths = map[string]runtimes.Width{
 
 // launch builds
 //
-//	COMMAND --session-id SESSION -m MODEL --approval-mode MODE --prompt-interactive=PROMPT
+//	COMMAND --session-id SESSION -m MODEL --approval-mode MODE
 //
 // and leaves out each flag whose field in the spec is empty. If Resume is set, "--resume ID" takes the place of the first
 // flag. The hooks, the skill and the policy come from the settings in the launch's own home.

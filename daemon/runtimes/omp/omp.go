@@ -71,9 +71,8 @@ var widths = map[string]runtimes.Width{
 //
 //	COMMAND --config FILE --extension FILE --append-system-prompt FILE --model MODEL --approval-mode MODE -r SESSION
 //
-// and leaves out each flag whose field in the spec is empty. All that is long or secret is in files of Dir. The first
-// prompt is the first file of the inbox: as an argument, everybody on the machine could read it, and the CLI could take
-// it for a command.
+// and leaves out each flag whose field in the spec is empty. All that is long or secret is in files of Dir, because
+// everybody on the machine can read arguments.
 func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	l.Add("--config", l.File(filepath.Join(s.Dir, "overlay.yml"), []byte(baseSettings)))
 	if s.Binary != "" {
